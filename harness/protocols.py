@@ -1,0 +1,291 @@
+"""The seams of Assay: what a solver, a sandbox, a model, a grader, a task format and a store must do.
+
+Everything here is a Protocol or a small frozen record; implementations are found by name through
+:mod:`harness.plugins`. One contract suite per protocol in `tests/` runs on every implementation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from harness.records.chat import Attempt, ChatReply, ChatRequest
+from harness.records.event import Event, EventDraft
+from harness.records.execution import (
+    Command,
+    ExecResult,
+    Health,
+    ImageFacts,
+    Leftover,
+    ProcessReport,
+    SandboxFacts,
+    SandboxSpec,
+)
+from harness.records.grade import Grade, TrialResult
+from harness.records.run import RunRow, TrialRow
+from harness.records.task import Budget, FileTree, ImagePin, Mutation, Solution, Task
+from harness.records.trial import TrialPlan
+
+# --- sandbox -------------------------------------------------------------------------------------------
+
+
+class SandboxFileError(Exception):
+    """A path in a sandbox is missing, not of the asked kind, or larger than allowed."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+        self.path = path
+        self.problem = problem  # "missing", "not a file", "too large"
+
+
+class Sandbox(Protocol):
+    """A running container (or its twin). Relies on no tool inside the image.
+
+    Every method raises :class:`harness.records.errors.SandboxFault` when the sandbox or its engine fails.
+    """
+
+    @property
+    def facts(self) -> SandboxFacts: ...
+
+    async def exec(self, command: Command) -> ExecResult:
+        """Run a command. On timeout (or cancellation) it and all its descendants are dead before this returns."""
+        ...
+
+    async def put(self, tree: FileTree, dest: str, *, replace: bool = False) -> None:
+        """Write files below the absolute folder `dest`, owned by root; with `replace`, nothing else stays in `dest`."""
+        ...
+
+    async def read(self, path: str, *, max_bytes: int) -> bytes:
+        """The bytes of a regular file (symbolic links are not followed). Raises SandboxFileError."""
+        ...
+
+    async def list(self, path: str) -> tuple[str, ...]:
+        """Relative paths of everything below `path`, sorted; empty when there is no such folder."""
+        ...
+
+    async def fetch(self, path: str, *, max_bytes: int) -> bytes:
+        """A tar of `path` (file or folder) with modes, owners and links as they are. Raises SandboxFileError."""
+        ...
+
+    async def restore(self, archive: bytes, parent: str) -> None:
+        """Unpack a tar from :meth:`fetch` below the absolute folder `parent`."""
+        ...
+
+    async def end_processes(self) -> ProcessReport:
+        """End every process that is not the sandbox's own keeper, and verify that none is left. Files stay."""
+        ...
+
+    async def health(self) -> Health: ...
+
+    async def changes(self) -> tuple[str, ...]:
+        """Paths added, changed or deleted since the image, each with a leading `A`, `C` or `D` and a space."""
+        ...
+
+
+class SandboxProvider(Protocol):
+    """Opens sandboxes and finds what dead runs left behind."""
+
+    name: str
+
+    def open(self, spec: SandboxSpec) -> AbstractAsyncContextManager[Sandbox]:
+        """A sandbox for the length of the context; removed by id on every exit path, shielded from cancellation."""
+        ...
+
+    async def image(self, pin: ImagePin) -> ImageFacts | None:
+        """The pinned image as the engine holds it, or None when it does not. Never pulls, never builds."""
+        ...
+
+    async def leftovers(self) -> tuple[Leftover, ...]:
+        """Everything that carries Assay's labels, of any run, dead or alive."""
+        ...
+
+    async def remove(self, leftover: Leftover) -> None: ...
+
+
+# --- model ---------------------------------------------------------------------------------------------
+
+OnAttempt = Callable[[Attempt], Awaitable[None]]
+
+
+class ChatModel(Protocol):
+    """A chat model service. Raises :class:`harness.records.errors.ProviderFault` when it gives no answer."""
+
+    name: str
+    provider: str
+
+    async def chat(self, request: ChatRequest, on_attempt: OnAttempt) -> ChatReply:
+        """One call. `on_attempt` is awaited after every HTTP attempt, failed ones included."""
+        ...
+
+
+# --- solver --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """What is left of the budget; None on an account without limit."""
+
+    wall_s: float | None
+    tokens: int | None
+    steps: int | None
+    cost_usd: float | None
+
+
+class SolverSandbox(Protocol):
+    """The sandbox as a solver may use it. Every call is recorded, counted and revoked at the seal."""
+
+    async def exec(
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout_s: float | None = None,
+        env: Mapping[str, str] | None = None,
+        workdir: str | None = None,
+        stdin: bytes | None = None,
+    ) -> ExecResult:
+        """Run a shell line (a str, by bash or else sh) or an argument vector; `timeout_s` is clamped to what is left."""
+        ...
+
+    async def put(self, tree: FileTree, dest: str) -> None: ...
+
+    async def read(self, path: str, *, max_bytes: int = 1_048_576) -> bytes: ...
+
+
+class SolverModel(Protocol):
+    """The model as a solver may use it: metered, budgeted, recorded."""
+
+    name: str
+
+    async def chat(
+        self,
+        messages: Sequence[dict[str, Any]],
+        *,
+        tools: Sequence[dict[str, Any]] = (),
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+    ) -> ChatReply: ...
+
+
+@dataclass(frozen=True)
+class Episode:
+    """All that a solver gets. `solution` and `mutations` are set only for solvers that declare `uses_solution`."""
+
+    instruction: str
+    workdir: str
+    seed: int
+    sandbox: SolverSandbox
+    remaining: Callable[[], Remaining]
+    budget: Budget
+    model: SolverModel | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    note: Callable[[str, Mapping[str, Any]], None] = lambda kind, payload: None  # adds an event of the solver's own
+    solution: Solution | None = None
+    mutations: tuple[Mutation, ...] = ()
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """Anything that attempts a task.
+
+    Optional class attributes: `version` (str), `actor` ("agent" or "reference"), `uses_solution` (bool),
+    `needs_model` (bool), `isolation` ("thread", the default for foreign code: a solver that blocks cannot
+    stall the run; or "inline").
+    """
+
+    name: str
+
+    async def run(self, episode: Episode) -> None:
+        """Attempt the task and return. Exceptions become the stop `solver_error`, whatever their class."""
+        ...
+
+
+# --- grading -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GradingCase:
+    """What a grader gets: the task, a sandbox with the sealed result, and a place to keep evidence."""
+
+    task: Task
+    sandbox: Sandbox
+    nonce: str
+    keep: Callable[[bytes], str]  # stores bytes in the blob folder, returns their sha256
+    note: Callable[[str, Mapping[str, Any]], None]  # adds a grading event
+
+
+class Grader(Protocol):
+    """Judges a sealed result. Never raises for what the solver did: that is a Grade with a reason."""
+
+    id: str
+    version: str
+
+    async def grade(self, case: GradingCase) -> Grade: ...
+
+
+# --- tasks ---------------------------------------------------------------------------------------------
+
+
+class TaskFormat(Protocol):
+    """Loads tasks of one on-disk format."""
+
+    name: str
+
+    def recognises(self, folder: Path) -> bool:
+        """Whether `folder` is one task (or family) of this format."""
+        ...
+
+    def load(self, folder: Path) -> tuple[Task, ...]:
+        """All tasks of the folder. Raises TaskError or LoadErrors with file and line or key; never drops one."""
+        ...
+
+
+# --- evidence ------------------------------------------------------------------------------------------
+
+
+class EvidenceStore(Protocol):
+    """Append-only evidence. A call that writes is durable when it returns. Raises StoreError."""
+
+    def create_run(self, row: RunRow) -> None: ...
+
+    def run(self, run: str) -> RunRow:
+        """The run with that id or unique prefix (`latest` for the newest). Raises StoreError with near matches."""
+        ...
+
+    def runs(self) -> tuple[RunRow, ...]: ...
+
+    def plan(self, plans: Sequence[TrialPlan]) -> None:
+        """Write the planned identity of trials (once per trial)."""
+        ...
+
+    def trials(self, run: str) -> tuple[TrialRow, ...]:
+        """All attempts of a run, by slot and attempt, with state folded from events and the result when done."""
+        ...
+
+    def trial(self, trial: str) -> TrialRow: ...
+
+    def append(self, drafts: Sequence[EventDraft]) -> tuple[Event, ...]:
+        """Chain and store events, in order, in one transaction."""
+        ...
+
+    def finish(self, result: TrialResult, drafts: Sequence[EventDraft]) -> tuple[Event, ...]:
+        """Store the last events of a trial and its result in one transaction."""
+        ...
+
+    def events(self, stream: str, kinds: Sequence[str] | None = None) -> Iterator[Event]: ...
+
+    def put_blob(self, data: bytes) -> str:
+        """Keep a body by content; returns its sha256 (`sha256:…`). Atomic: a torn write is never seen."""
+        ...
+
+    def blob(self, digest: str) -> bytes: ...
+
+    def own(self, run: str) -> AbstractContextManager[None]:
+        """Own a run while it executes. Raises StoreError when a live process owns it; ends with the process."""
+        ...
+
+    def owned(self, run: str) -> bool:
+        """Whether a live process owns the run now."""
+        ...

@@ -1,0 +1,1 @@
+"""The nouns of Assay: frozen records, enums, canonical JSON and the trial transition table. No I/O."""

@@ -1,0 +1,42 @@
+"""The base of every record, canonical JSON and content digests.
+
+Canonical JSON: keys sorted, no white space, ASCII only, no NaN or infinity. ASCII escapes keep every
+string, lone surrogates and U+2028 included, so that a digest never depends on an encoder's mood.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Record(BaseModel):
+    """A frozen, strict-keyed value. Two records are equal when their fields are."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
+
+    def plain(self) -> dict[str, Any]:
+        """This record as JSON-able builtins: enums by value, bytes as base64, tuples as lists."""
+        return self.model_dump(mode="json")
+
+
+def canonical_json(value: Any) -> bytes:
+    """Serialise JSON-able `value` to its one canonical byte form.
+
+    Raises ValueError for NaN or infinity, TypeError for what JSON cannot hold.
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+
+
+def sha256_of(data: bytes) -> str:
+    """The content digest of bytes, as `sha256:` and 64 hexadecimal digits."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def digest_of(value: Any) -> str:
+    """The content digest of a JSON-able value or a record, over its canonical JSON."""
+    plain = value.plain() if isinstance(value, Record) else value
+    return sha256_of(canonical_json(plain))

@@ -1,0 +1,42 @@
+"""A grader's answer, and what a trial finally says."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from harness.records.base import Record
+from harness.records.usage import Usage
+from harness.records.vocabulary import Outcome, Reason, StopReason
+
+
+class Grade(Record):
+    """What a grader said, with its evidence. Without a usable verdict `outcome` is ungraded, with the reason."""
+
+    grader: str  # id@version
+    outcome: Outcome
+    reward: float | None = Field(default=None, allow_inf_nan=False)
+    criteria: dict[str, float] = {}
+    reason: Reason | None = None
+    detail: str = ""
+    flags: tuple[str, ...] = ()  # e.g. "planted verdict removed", "services kept alive"
+    duration_s: float = 0.0
+    blobs: dict[str, str] = {}  # name -> sha256 of the grader's output, verdict files, artifacts
+
+
+class TrialResult(Record):
+    """The end of a trial. Derived from its events; `verify` re-derives it."""
+
+    trial: str
+    outcome: Outcome
+    reason: Reason | None = None
+    detail: str = ""
+    stop: StopReason
+    reward: float | None = Field(default=None, allow_inf_nan=False)
+    flags: tuple[str, ...] = ()
+    usage: Usage | None = None  # None: no model call was made
+    calls: int = 0
+    calls_without_usage: int = 0
+    steps: int = 0
+    cost_usd: float | None = None  # None: unknown; a lower bound is in the events
+    seconds: float = 0.0  # the solver's clock
+    finished_at: str = ""
