@@ -146,7 +146,7 @@ class SolverSandbox(Protocol):
         workdir: str | None = None,
         stdin: bytes | None = None,
     ) -> ExecResult:
-        """Run a shell line (a str, by bash or else sh) or an argument vector; `timeout_s` is clamped to what is left."""
+        """Run a shell line (a str: by bash, or else sh) or an argument vector; `timeout_s` is clamped."""
         ...
 
     async def put(self, tree: FileTree, dest: str) -> None: ...
@@ -157,7 +157,8 @@ class SolverSandbox(Protocol):
 class SolverModel(Protocol):
     """The model as a solver may use it: metered, budgeted, recorded."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     async def chat(
         self,

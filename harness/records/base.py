@@ -13,6 +13,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 
+# Built once: json.dumps with options builds an encoder per call, a third of the cost of a small event.
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
 class Record(BaseModel):
     """A frozen, strict-keyed value. Two records are equal when their fields are."""
 
@@ -28,7 +32,7 @@ def canonical_json(value: Any) -> bytes:
 
     Raises ValueError for NaN or infinity, TypeError for what JSON cannot hold.
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+    return _CANONICAL.encode(value).encode("ascii")
 
 
 def sha256_of(data: bytes) -> str:

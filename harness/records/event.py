@@ -48,7 +48,35 @@ def chain_start(stream: str) -> str:
     return hashlib.sha256(b"assay-event-chain/1:" + stream.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def link(draft: EventDraft, seq: int, previous: str) -> str:
-    """The hash of an event: sha256 over the previous hash and the canonical JSON of the event with its seq."""
-    body = canonical_json({**draft.model_dump(mode="json", exclude={"seq", "previous", "hash"}), "seq": seq})
+def event_body(draft: EventDraft, seq: int) -> bytes:
+    """The canonical JSON of an event without its chain: what is hashed, and what a store keeps.
+
+    The payload must be plain JSON: a store first tags what is not (NaN, bytes). Raises ValueError or TypeError.
+    """
+    return canonical_json(
+        {
+            "stream": draft.stream,
+            "seq": seq,
+            "kind": draft.kind,
+            "actor": draft.actor,
+            "phase": draft.phase,
+            "wall": draft.wall,
+            "monotonic_s": draft.monotonic_s,
+            "span": draft.span,
+            "parent": draft.parent,
+            "attempt": draft.attempt,
+            "payload": draft.payload,
+            "blobs": draft.blobs,
+            "state_digest": draft.state_digest,
+        }
+    )
+
+
+def link_body(previous: str, body: bytes) -> str:
+    """The hash of an event: sha256 over the previous hash, a line feed, and the event's canonical JSON."""
     return hashlib.sha256(previous.encode() + b"\n" + body).hexdigest()
+
+
+def link(draft: EventDraft, seq: int, previous: str) -> str:
+    """The hash that `draft` has as number `seq` after an event with hash `previous`."""
+    return link_body(previous, event_body(draft, seq))

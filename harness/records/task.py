@@ -120,7 +120,7 @@ class Environment(Record):
     setup: str | None = None  # a script run by root with `sh`, before the solver; its files are in `setup_files`
     setup_files: FileTree = FileTree()  # visible only while the setup runs
     setup_s: float = Field(default=120.0, gt=0, allow_inf_nan=False)
-    capabilities: tuple[str, ...] = ()  # added to an empty set
+    capabilities: tuple[str, ...] | None = None  # added to an empty set; None: the engine's default set
 
 
 class Solution(Record):

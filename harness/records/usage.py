@@ -51,3 +51,19 @@ class Span(Record):
     usage: Usage | None = None
     cost_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     charged: bool = True  # False for an answer from a local cache, or a call known not to be billed
+
+
+class Account(Record):
+    """What a trial or a run spent, folded from its events. Costs that are not known are None, with a lower bound."""
+
+    usage: Usage | None = None  # None: no model call was made
+    calls: int = 0
+    calls_without_usage: int = 0
+    commands: int = 0
+    cost_usd: float | None = None
+    cost_at_least_usd: float = 0.0
+
+    @property
+    def steps(self) -> int:
+        """Model calls or commands, whichever is more: every solver takes steps, with a model or without."""
+        return max(self.calls, self.commands)

@@ -1,0 +1,1 @@
+"""Graders: what judges a sealed result. Each is versioned; nothing here raises for what a solver did."""

@@ -1,0 +1,1 @@
+"""Runs trials. Takes its services as arguments and knows only protocols and records."""

@@ -1,0 +1,93 @@
+"""One interaction: the gate that every action of a solver passes, and why it closed.
+
+The harness ends an interaction by closing the gate, never by an exception type, so nothing that a solver
+raises can be mistaken for a limit, and a solver that swallows exceptions gains nothing: behind a closed gate
+no action happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import anyio
+
+from harness.protocols import Remaining
+from harness.records.errors import ProviderFault, Revoked, SandboxFault
+from harness.records.task import Budget
+from harness.records.vocabulary import Reason, StopReason
+from harness.runner.budget import Spent, Verdict, remaining
+
+
+@dataclass
+class Interaction:
+    """The live state of one interaction. `spent` is replaced, never changed in place."""
+
+    budget: Budget
+    now: Callable[[], float] = anyio.current_time
+    spent: Spent = field(default_factory=Spent)
+    stop: StopReason | None = None
+    detail: str = ""
+    reason: Reason | None = None
+    provider_fault: ProviderFault | None = None
+    completed_calls: int = 0
+    started_s: float = 0.0
+    ended_s: float | None = None
+    _open: bool = False
+    _scopes: set[anyio.CancelScope] = field(default_factory=set)
+
+    def open(self) -> None:
+        """Start the solver's clock and open the gate."""
+        self.started_s = self.now()
+        self._open = True
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds on the solver's clock."""
+        return (self.now() if self.ended_s is None else self.ended_s) - self.started_s
+
+    def remaining(self) -> Remaining:
+        return remaining(self.budget, self.spent, self.elapsed_s)
+
+    def close(self, stop: StopReason, detail: str = "", reason: Reason | None = None) -> None:
+        """Close the gate for `stop`, unless it is closed already; whatever is under way is cancelled."""
+        if self.stop is None:
+            self.stop, self.detail, self.reason = stop, detail, reason
+            self.ended_s = self.now()
+        self._open = False
+        for scope in tuple(self._scopes):
+            scope.cancel()
+
+    def demand(self, verdict: Verdict | None) -> None:
+        """Close for a budget's verdict, if there is one, and refuse the action that asked."""
+        if verdict is not None:
+            self.close(verdict.stop, verdict.detail)
+            raise Revoked("the budget is used up", place=verdict.detail)
+
+    @contextmanager
+    def scope(self) -> Iterator[anyio.CancelScope]:
+        """A cancel scope that the gate cancels when it closes."""
+        with anyio.CancelScope() as scope:
+            self._scopes.add(scope)
+            try:
+                yield scope
+            finally:
+                self._scopes.discard(scope)
+
+    @contextmanager
+    def passage(self) -> Iterator[None]:
+        """The gate around one action. Raises Revoked when closed before or meanwhile.
+
+        A sandbox fault inside closes the gate as infrastructure, whatever the solver makes of the exception.
+        """
+        if not self._open:
+            raise Revoked("the episode is over; nothing was done")
+        with self.scope() as scope:
+            try:
+                yield
+            except SandboxFault as fault:
+                self.close(StopReason.INFRASTRUCTURE, str(fault), Reason(fault.reason))
+                raise
+        if scope.cancelled_caught:
+            raise Revoked("the episode ended while this was under way")

@@ -1,0 +1,76 @@
+"""The seal: the declared boundary between what the solver did and what the grader does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.protocols import Sandbox, SandboxFileError
+from harness.records.base import sha256_of
+from harness.records.task import Task
+from harness.records.vocabulary import GradingEnvironment, Reason
+from harness.runner.journal import Journal
+
+MOST_CHANGES = 500
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """What was found at the seal. `artifacts` are tars by their absolute path in the sandbox."""
+
+    artifacts: dict[str, bytes]
+    missing: dict[str, str]  # path -> problem
+    flags: tuple[str, ...] = ()
+    reason: Reason | None = None  # a limit that was met: qualifies a fail
+
+
+async def seal(sandbox: Sandbox, task: Task, journal: Journal) -> Sealed:
+    """End what the solver left running, then fix and record what it did.
+
+    Raises SandboxFault when the container is gone.
+    """
+    flags: list[str] = []
+    reason: Reason | None = None
+    if task.grading.keep_services:
+        flags.append("services kept alive through the seal")
+    else:
+        report = await sandbox.end_processes()
+        journal.note("sandbox.processes_ended", report.plain())
+    health = await sandbox.health()
+    if health.memory_killed:
+        flags.append(f"a process was killed for memory (limit {task.limits.memory_mb} MB)")
+        reason = Reason.MEMORY_LIMIT
+    if _over_disk(health.disk_bytes, task.limits.disk_mb):
+        flags.append(f"wrote {health.disk_bytes} bytes (limit {task.limits.disk_mb} MB)")
+        reason = Reason.DISK_LIMIT
+    artifacts, missing = await _collect(sandbox, task)
+    changes = await sandbox.changes()
+    journal.note(
+        "seal",
+        {
+            "health": health.plain(),
+            "changes": list(changes[:MOST_CHANGES]),
+            "changes_count": len(changes),
+            "artifacts": {path: sha256_of(data) for path, data in artifacts.items()},
+            "artifacts_missing": missing,
+            "flags": flags,
+        },
+        blobs={f"artifact:{path}": journal.keep(data) for path, data in artifacts.items()},
+    )
+    return Sealed(artifacts, missing, tuple(flags), reason)
+
+
+def _over_disk(written: int | None, limit_mb: int | None) -> bool:
+    return written is not None and limit_mb is not None and written > limit_mb * 1024 * 1024
+
+
+async def _collect(sandbox: Sandbox, task: Task) -> tuple[dict[str, bytes], dict[str, str]]:
+    artifacts: dict[str, bytes] = {}
+    missing: dict[str, str] = {}
+    for path in task.grading.artifacts:
+        try:
+            artifacts[path] = await sandbox.fetch(path, max_bytes=task.grading.artifact_bytes)
+        except SandboxFileError as error:
+            missing[path] = error.problem
+    if task.grading.environment is GradingEnvironment.SAME:
+        return artifacts, {}  # only archived: the grader looks at the container itself
+    return artifacts, missing

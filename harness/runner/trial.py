@@ -1,0 +1,201 @@
+"""One trial: planned → preparing → interacting → sealed → grading → done, every move durable before it is acted on."""
+
+from __future__ import annotations
+
+import secrets
+import traceback
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+import anyio
+
+from harness.protocols import GradingCase, Sandbox
+from harness.records.errors import AssayError, SandboxFault
+from harness.records.event import Event
+from harness.records.grade import Grade, TrialResult
+from harness.records.trial import TrialPlan, TrialState, move
+from harness.records.vocabulary import Actor, GradingEnvironment, Outcome, Phase, Reason, StopReason
+from harness.runner.attempt import Cast, attempt
+from harness.runner.interaction import Interaction
+from harness.runner.journal import Journal, utc_now
+from harness.runner.preparing import prepare, sandbox_spec
+from harness.runner.sealing import Sealed, seal
+from harness.runner.services import Services
+
+TEARDOWN_S = 120.0  # what a trial may take beyond its own limits before the watchdog ends it
+
+
+@dataclass
+class Ending:
+    """How a trial ends, filled in as it goes; the result is made from it whatever happens."""
+
+    outcome: Outcome = Outcome.UNGRADED
+    stop: StopReason = StopReason.INFRASTRUCTURE
+    reason: Reason | None = Reason.HARNESS_ERROR
+    detail: str = "the trial did not end"
+    reward: float | None = None
+    flags: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def ungraded(self, reason: Reason, detail: str) -> None:
+        self.outcome, self.reason, self.detail = Outcome.UNGRADED, reason, detail
+
+    def graded(self, grade: Grade, sealed: Sealed) -> None:
+        self.outcome, self.reward = grade.outcome, grade.reward
+        self.reason, self.detail = grade.reason, grade.detail
+        self.flags += [*sealed.flags, *grade.flags]
+        if grade.outcome is Outcome.FAILED and grade.reason is None:
+            self.reason = sealed.reason
+
+
+class Trial:
+    """Carries out one plan. `interrupt` may be called at any time from the same event loop."""
+
+    def __init__(
+        self, plan: TrialPlan, services: Services, on_move: Callable[[TrialPlan, TrialState], None] | None = None
+    ) -> None:
+        self.plan = plan
+        self.services = services
+        self.journal = Journal(services.store, plan.trial, plan.attempt, services.redactor)
+        self.interaction = Interaction(plan.budget)
+        self.state = TrialState.PLANNED
+        self.ending = Ending()
+        self.interrupted = False
+        self._on_move = on_move
+        self._scope = anyio.CancelScope()
+
+    def interrupt(self, *, now: bool = False) -> None:
+        """Cancel: an interaction ends with stop `cancelled`; grading is let finish unless `now`."""
+        self.interrupted = True
+        if self.state is TrialState.INTERACTING:
+            self.interaction.close(StopReason.CANCELLED, "the run was interrupted", Reason.CANCELLED)
+        elif now or self.state in (TrialState.PLANNED, TrialState.PREPARING):
+            self._scope.cancel()
+
+    async def run(self) -> TrialResult:
+        """Run to `done`. Never raises for what happens inside a trial: that is the result. Raises StoreError."""
+        async with AsyncExitStack() as sandboxes:
+            with self._scope as scope:
+                scope.deadline = anyio.current_time() + self._longest_s()
+                try:
+                    await self._stages(sandboxes)
+                except SandboxFault as fault:
+                    self.ending.ungraded(Reason(fault.reason), str(fault))
+                except AssayError:
+                    raise  # the store: nothing can be written down any more
+                except Exception as error:  # noqa: BLE001  # one bad trial never ends a run of good ones
+                    self.ending.ungraded(Reason.HARNESS_ERROR, f"{type(error).__name__}: {error}")
+                    self.journal.note("harness.error", {"error": traceback.format_exc()[-8000:]})
+            if scope.cancelled_caught:
+                self._cut_short()
+            return self._finish()  # durable before the teardown that follows (CASES C09)
+
+    def _longest_s(self) -> float:
+        task = self.plan.task
+        solver_s = self.plan.budget.wall_s if self.plan.budget.wall_s is not None else float("inf")
+        return task.environment.setup_s + solver_s + task.grading.timeout_s + TEARDOWN_S
+
+    def _cut_short(self) -> None:
+        self.ending.seconds = self.interaction.elapsed_s if self.interaction.started_s else 0.0
+        if self.interrupted:
+            self.ending.stop = self.interaction.stop or StopReason.CANCELLED
+            self.ending.ungraded(Reason.CANCELLED, "the run was interrupted")
+        else:
+            self.ending.stop = self.interaction.stop or StopReason.INFRASTRUCTURE
+            self.ending.ungraded(Reason.WATCHDOG, f"not over after {self._longest_s():.0f} s in state {self.state}")
+
+    def _move(self, state: TrialState) -> None:
+        self.state = move(self.state, state)
+        self.journal.note("trial.state", {"to": state.value})
+        if self._on_move is not None:
+            self._on_move(self.plan, state)
+
+    async def _stages(self, sandboxes: AsyncExitStack) -> None:
+        plan, task = self.plan, self.plan.task
+        if task.unsupported:
+            self.ending.ungraded(Reason.UNSUPPORTED, "; ".join(task.unsupported))
+            return
+        self._move(TrialState.PREPARING)
+        self.journal.phase = Phase.SETUP
+        provider = self.services.provider
+        sandbox = await sandboxes.enter_async_context(provider.open(sandbox_spec(plan, "trial")))
+        self.journal.note("sandbox.opened", sandbox.facts.plain())
+        await prepare(sandbox, plan, self.journal)
+        await self._interact(sandbox)
+        if self.ending.reason is not None:
+            return
+        sealed = await seal(sandbox, task, self.journal)
+        too_large = [path for path, problem in sealed.missing.items() if problem == "too large"]
+        if too_large:
+            self.ending.ungraded(Reason.ARTIFACT_TOO_LARGE, f"{', '.join(too_large)}: too large to carry")
+            return
+        await self._grade(sandbox, sealed, sandboxes)
+
+    async def _interact(self, sandbox: Sandbox) -> None:
+        self._move(TrialState.INTERACTING)
+        solver = self.services.solver(self.plan.solver)
+        model = self.services.model if self.plan.model is not None else None
+        cast = Cast(self.plan, solver, sandbox, model, self.services.price, self.journal)
+        await attempt(cast, self.interaction)
+        stop = self.interaction.stop or StopReason.FINISHED
+        self.ending.stop, self.ending.seconds = stop, self.interaction.elapsed_s
+        self.ending.reason, self.ending.detail = self.interaction.reason, self.interaction.detail
+        self._move(TrialState.SEALED)
+
+    async def _grade(self, sandbox: Sandbox, sealed: Sealed, sandboxes: AsyncExitStack) -> None:
+        task = self.plan.task
+        self._move(TrialState.GRADING)
+        self.journal.phase = Phase.GRADING
+        if task.grading.environment is GradingEnvironment.FRESH:
+            opened = self.services.provider.open(sandbox_spec(self.plan, "grading"))
+            sandbox = await sandboxes.enter_async_context(opened)
+            self.journal.note("sandbox.opened", sandbox.facts.plain())
+            for path, archive in sealed.artifacts.items():
+                await sandbox.restore(archive, str(PurePosixPath(path).parent))
+        case = GradingCase(
+            task=task,
+            sandbox=sandbox,
+            nonce=secrets.token_hex(16),
+            keep=self.journal.keep,
+            note=lambda kind, payload: _discard(self.journal.note(kind, payload, actor=Actor.GRADER)),
+        )
+        grade = await self.services.grader(task.grading.grader).grade(case)
+        self.journal.note("grade", grade.plain(), actor=Actor.GRADER, blobs=grade.blobs)
+        self.ending.graded(grade, sealed)
+
+    def _finish(self) -> TrialResult:
+        account = self.services.account(self.services.store.events(self.plan.trial))
+        ending = self.ending
+        result = TrialResult(
+            trial=self.plan.trial,
+            outcome=ending.outcome,
+            reason=ending.reason,
+            detail=self.services.redactor.text(ending.detail)[:4000],
+            stop=ending.stop,
+            reward=ending.reward,
+            flags=tuple(ending.flags),
+            usage=account.usage,
+            calls=account.calls,
+            calls_without_usage=account.calls_without_usage,
+            steps=account.steps,
+            cost_usd=account.cost_usd,
+            seconds=round(ending.seconds, 6),
+            finished_at=utc_now(),
+        )
+        self.journal.phase = None
+        if self.state is not TrialState.DONE:
+            self.state = move(self.state, TrialState.DONE)
+        drafts = [
+            self.journal.draft("trial.state", {"to": TrialState.DONE.value}),
+            self.journal.draft("trial.result", result.plain()),
+        ]
+        self.journal.finish(result, drafts)
+        if self._on_move is not None:
+            self._on_move(self.plan, TrialState.DONE)
+        return result
+
+
+def _discard(event: Event) -> None:
+    """A grader's note needs no answer."""
