@@ -15,7 +15,7 @@ from harness.runner.redaction import Redactor
 
 @dataclass(frozen=True)
 class Services:
-    """`solver` builds a fresh solver per trial, `grader` finds one by `id@version`, `account` folds events to a bill."""
+    """`solver` builds one per trial, `grader` finds one by `id@version`, `account` folds events to a bill."""
 
     provider: SandboxProvider
     store: EvidenceStore

@@ -74,8 +74,8 @@ class Trial:
         elif now or self.state in (TrialState.PLANNED, TrialState.PREPARING):
             self._scope.cancel()
 
-    async def run(self) -> TrialResult:
-        """Run to `done`. Never raises for what happens inside a trial: that is the result. Raises StoreError."""
+    async def run(self) -> tuple[TrialResult, Event]:
+        """Run to `done`: the result and the last event of the trial. Never raises for what happens inside a trial: that is the result. Raises StoreError."""
         async with AsyncExitStack() as sandboxes:
             with self._scope as scope:
                 scope.deadline = anyio.current_time() + self._longest_s()
@@ -165,7 +165,7 @@ class Trial:
         self.journal.note("grade", grade.plain(), actor=Actor.GRADER, blobs=grade.blobs)
         self.ending.graded(grade, sealed)
 
-    def _finish(self) -> TrialResult:
+    def _finish(self) -> tuple[TrialResult, Event]:
         account = self.services.account(self.services.store.events(self.plan.trial))
         ending = self.ending
         result = TrialResult(
@@ -191,10 +191,10 @@ class Trial:
             self.journal.draft("trial.state", {"to": TrialState.DONE.value}),
             self.journal.draft("trial.result", result.plain()),
         ]
-        self.journal.finish(result, drafts)
+        head = self.journal.finish(result, drafts)[-1]
         if self._on_move is not None:
             self._on_move(self.plan, TrialState.DONE)
-        return result
+        return result, head
 
 
 def _discard(event: Event) -> None:

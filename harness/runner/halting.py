@@ -1,0 +1,29 @@
+"""When the whole run must stop: faults that every further trial would meet too. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.records.grade import TrialResult
+from harness.records.vocabulary import Reason
+
+AT_ONCE = frozenset({Reason.ENGINE_UNREACHABLE, Reason.DISK_FULL, Reason.NETWORK_POOL})
+PROVIDER_IN_A_ROW = 5
+
+
+@dataclass(frozen=True)
+class Halting:
+    """Counts provider faults in a row; a run-level fault halts when retries did not cure it."""
+
+    provider_faults: int = 0
+
+    def after(self, result: TrialResult, *, settled: bool) -> tuple[Halting, str | None]:
+        """The next state, and why to stop scheduling, if so."""
+        if result.reason in AT_ONCE and settled:
+            return self, result.detail or str(result.reason)
+        if result.reason is not Reason.PROVIDER:
+            return Halting(), None
+        counted = Halting(self.provider_faults + 1)
+        if counted.provider_faults >= PROVIDER_IN_A_ROW:
+            return counted, f"the model service failed {counted.provider_faults} trials in a row: {result.detail}"
+        return counted, None

@@ -1,0 +1,81 @@
+"""What a display shows while a run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from harness.records.grade import TrialResult
+from harness.records.trial import TrialState
+from harness.records.vocabulary import Outcome
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A snapshot. `estimate` is (value, lower, upper) in fractions of 1; costs and tokens are those of finished trials.
+
+    `last` is the trial that just ended, if this snapshot was made for one.
+    """
+
+    run: str
+    planned: int
+    outcomes: dict[Outcome, int]
+    in_flight: tuple[tuple[str, TrialState], ...] = ()
+    estimate: tuple[float, float, float] | None = None
+    cost_usd: float = 0.0
+    cost_unknown: int = 0
+    tokens: int = 0
+    retries: int = 0
+    last: tuple[str, TrialResult] | None = None
+    message: str = ""
+
+    @property
+    def settled(self) -> int:
+        return sum(self.outcomes.values())
+
+
+Observer = Callable[[Progress], None]
+
+
+@dataclass
+class Tally:
+    """Adds up a run as it goes; gives snapshots."""
+
+    run: str
+    planned: int
+    outcomes: dict[Outcome, int] = field(default_factory=lambda: dict.fromkeys(Outcome, 0))
+    in_flight: dict[str, TrialState] = field(default_factory=dict)
+    cost_usd: float = 0.0
+    cost_unknown: int = 0
+    tokens: int = 0
+    retries: int = 0
+
+    def add(self, result: TrialResult, *, settled: bool) -> None:
+        """Book one attempt: its spend always, its outcome when the slot is settled by it."""
+        self.tokens += result.usage.total if result.usage is not None else 0
+        self.cost_usd += result.cost_usd or 0.0
+        self.cost_unknown += result.cost_usd is None
+        if settled:
+            self.outcomes[result.outcome] += 1
+        else:
+            self.retries += 1
+
+    def snapshot(
+        self,
+        estimate: tuple[float, float, float] | None = None,
+        last: tuple[str, TrialResult] | None = None,
+        message: str = "",
+    ) -> Progress:
+        return Progress(
+            run=self.run,
+            planned=self.planned,
+            outcomes=dict(self.outcomes),
+            in_flight=tuple(self.in_flight.items()),
+            estimate=estimate,
+            cost_usd=self.cost_usd,
+            cost_unknown=self.cost_unknown,
+            tokens=self.tokens,
+            retries=self.retries,
+            last=last,
+            message=message,
+        )

@@ -1,0 +1,30 @@
+"""Any command-line agent that is installed in the task's image."""
+
+from __future__ import annotations
+
+from harness.protocols import Episode
+from harness.records.errors import ConfigError
+from harness.records.task import FileTree, TreeFile
+
+INSTRUCTION_FOLDER = "/tmp/assay"
+
+
+class Command:
+    """Runs `options["command"]`, a shell line, with the instruction in $ASSAY_INSTRUCTION_FILE.
+
+    `assay run --solver command --solver-option command='my-agent --task "$ASSAY_INSTRUCTION_FILE"'`
+    """
+
+    name = "command"
+    version = "1"
+    isolation = "inline"
+
+    async def run(self, episode: Episode) -> None:
+        line = episode.options.get("command")
+        if not isinstance(line, str) or not line:
+            raise ConfigError("the command solver has no command", remedy="give --solver-option command='my-agent …'")
+        content = episode.instruction.encode("utf-8", "surrogateescape")
+        tree = FileTree(files=(TreeFile(path="instruction.md", content=content),))
+        await episode.sandbox.put(tree, INSTRUCTION_FOLDER)
+        env = {"ASSAY_INSTRUCTION_FILE": f"{INSTRUCTION_FOLDER}/instruction.md"}
+        await episode.sandbox.exec(line, env=env, timeout_s=episode.remaining().wall_s)
