@@ -1,0 +1,290 @@
+"""The evidence store on disk: a folder with `evidence.db` (SQLite), `blobs/` and `leases/`.
+
+WAL with full synchronisation: what a call has written is on disk when it returns. One connection per store
+object, behind a lock, so threads may share it; several processes may write different runs at once. A stream
+has one writer, the owner of its run; a second one is caught by the key of its events, not overwritten.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from harness.records.base import sha256_of
+from harness.records.errors import StoreError
+from harness.records.event import Event, EventDraft
+from harness.records.grade import TrialResult
+from harness.records.run import RunRow, TrialRow
+from harness.records.trial import TrialPlan
+from harness.store.blobs import BlobFolder
+from harness.store.chain import Head, StoredEvent, chain_drafts, closing_draft, empty_head, event_of
+from harness.store.faults import explained
+from harness.store.leases import Leases
+from harness.store.lookup import choose
+from harness.store.rows import TRIAL_QUERY, body_of, pack_plans, parse, trial_row, unpack_plan
+from harness.store.schema import INDEXED_KINDS, SCHEMA_VERSION, migrate, version_of
+
+_BUSY_S = 30.0
+_PAGE = 500  # events read per step of an iteration: the lock is not held while the caller works
+
+
+class SqliteStore:
+    """An :class:`harness.protocols.EvidenceStore` in `folder`, opened or created. Raises StoreError."""
+
+    def __init__(self, folder: str | Path, *, busy_s: float = _BUSY_S) -> None:
+        self.folder = Path(folder)
+        self.path = self.folder / "evidence.db"
+        self._lock = threading.RLock()
+        self._heads: dict[str, Head] = {}
+        with explained(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        self._leases = Leases(self.folder / "leases")
+        self.blobs = BlobFolder(self.folder / "blobs")
+        with explained(self.path):
+            self._connection = sqlite3.connect(
+                self.path, timeout=busy_s, isolation_level=None, check_same_thread=False, cached_statements=64
+            )
+            try:
+                self._prepare()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def _prepare(self) -> None:
+        execute = self._connection.execute
+        if version_of(self._connection) < SCHEMA_VERSION:
+            # Switching to WAL and the first migration need the file alone; two creators take turns.
+            with self._leases.own("\0schema"):
+                execute("PRAGMA journal_mode = WAL")
+                migrate(self._connection)
+        execute("PRAGMA synchronous = FULL")
+        execute("PRAGMA foreign_keys = ON")
+        execute("PRAGMA cache_size = -8000")
+        execute("PRAGMA wal_autocheckpoint = 4000")
+
+    def close(self) -> None:
+        """Close the database. Owned runs stay owned until their block ends."""
+        with self._lock:
+            self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    # --- runs and plans ------------------------------------------------------------------------------
+
+    def create_run(self, row: RunRow) -> None:
+        values = (row.run, row.config_digest, body_of(row))
+        with self._writing():
+            if self._one("SELECT 1 FROM runs WHERE run = ?", row.run) is not None:
+                raise StoreError(f"run {row.run!r} exists already", place=str(self.path))
+            self._connection.execute("INSERT INTO runs (run, config_digest, body) VALUES (?, ?, ?)", values)
+
+    def run(self, run: str) -> RunRow:
+        (body,) = self._need("SELECT body FROM runs WHERE run = ?", self.run_id(run))
+        return parse(RunRow, body)
+
+    def runs(self) -> tuple[RunRow, ...]:
+        """All runs, oldest first."""
+        return tuple(parse(RunRow, body) for (body,) in self._all("SELECT body FROM runs ORDER BY number"))
+
+    def plan(self, plans: Sequence[TrialPlan]) -> None:
+        packed = pack_plans(plans)
+        with self._writing():
+            for plan, texts in zip(plans, packed, strict=True):
+                self._refuse_replan(plan)
+                self._connection.execute(
+                    "INSERT OR IGNORE INTO tasks (digest, version, body) VALUES (?, ?, ?)",
+                    (texts.task_digest, plan.task.version, texts.task_body),
+                )
+                self._connection.execute(
+                    "INSERT INTO trials (trial, run, slot, repeat, attempt, task, task_version, task_digest, body)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        *(plan.trial, plan.run, plan.slot, plan.repeat, plan.attempt),
+                        *(plan.task.id, plan.task.version, texts.task_digest, texts.body),
+                    ),
+                )
+
+    def _refuse_replan(self, plan: TrialPlan) -> None:
+        if self._one("SELECT 1 FROM runs WHERE run = ?", plan.run) is None:
+            raise StoreError(f"trial {plan.trial!r} belongs to run {plan.run!r}, which is not in the store")
+        if self._one("SELECT 1 FROM trials WHERE trial = ?", plan.trial) is not None:
+            raise StoreError(f"trial {plan.trial!r} is planned already")
+        place = (plan.run, plan.slot, plan.attempt)
+        twin = self._one("SELECT trial FROM trials WHERE run = ? AND slot = ? AND attempt = ?", *place)
+        if twin is not None:
+            raise StoreError(f"slot {plan.slot}, attempt {plan.attempt} of run {plan.run!r} is trial {twin[0]!r}")
+
+    def planned(self, trial: str) -> TrialPlan:
+        """The plan of a trial as it was written, with its task and all files. Raises StoreError."""
+        body, task_body = self._need(
+            "SELECT t.body, k.body FROM trials t JOIN tasks k ON k.digest = t.task_digest WHERE t.trial = ?",
+            self.trial_id(trial),
+        )
+        return unpack_plan(body, task_body)
+
+    def trials(self, run: str) -> tuple[TrialRow, ...]:
+        rows = self._all(f"{TRIAL_QUERY} WHERE t.run = ? ORDER BY t.slot, t.attempt", self.run_id(run))
+        return tuple(trial_row(row) for row in rows)
+
+    def trial(self, trial: str) -> TrialRow:
+        return trial_row(self._need(f"{TRIAL_QUERY} WHERE t.trial = ?", self.trial_id(trial)))
+
+    def run_id(self, asked: str) -> str:
+        """The id that `asked` means: exact, a unique prefix, or `latest`. Raises StoreError with near matches."""
+        if self._one("SELECT 1 FROM runs WHERE run = ?", asked) is not None:
+            return asked
+        ids = [str(id_) for (id_,) in self._all("SELECT run FROM runs ORDER BY number")]
+        return choose("run", asked, ids, latest=True)
+
+    def trial_id(self, asked: str) -> str:
+        """The id that `asked` means: exact, or a unique prefix. Raises StoreError with near matches."""
+        if self._one("SELECT 1 FROM trials WHERE trial = ?", asked) is not None:
+            return asked
+        return choose("trial", asked, [str(id_) for (id_,) in self._all("SELECT trial FROM trials")])
+
+    # --- events --------------------------------------------------------------------------------------
+
+    def append(self, drafts: Sequence[EventDraft]) -> tuple[Event, ...]:
+        if not drafts:
+            return ()
+        with self._writing() as heads:
+            events, rows = chain_drafts(drafts, self._head, heads)
+            self._insert(rows)
+        return tuple(events)
+
+    def finish(self, result: TrialResult, drafts: Sequence[EventDraft]) -> tuple[Event, ...]:
+        """Besides the drafts and the result, notes in the run's stream where the trial's ended (`trial.closed`)."""
+        trial, body = result.trial, body_of(result)
+        with self._writing() as heads:
+            identity = self._one(
+                "SELECT t.run, t.body, r.config_digest FROM trials t JOIN runs r ON r.run = t.run WHERE t.trial = ?",
+                trial,
+            )
+            if identity is None:
+                raise StoreError(f"trial {trial!r} was never planned", place=str(self.path))
+            if self._one("SELECT 1 FROM results WHERE trial = ?", trial) is not None:
+                raise StoreError(f"trial {trial!r} has its result already", place=str(self.path))
+            run, plan_body, config_digest = identity
+            events, rows = chain_drafts(drafts, self._head, heads)
+            end = heads.get(trial) or self._head(trial)
+            witness = {"plan": sha256_of(plan_body.encode()), "config": config_digest}
+            _, closing = chain_drafts([closing_draft(run, result, end, witness, drafts)], self._head, heads)
+            self._insert(rows + closing)
+            self._connection.execute("INSERT INTO results (trial, body) VALUES (?, ?)", (trial, body))
+        return tuple(events)
+
+    def events(self, stream: str, kinds: Sequence[str] | None = None) -> Iterator[Event]:
+        """The events of a stream in order, of all kinds or of `kinds`; may be read while others write."""
+        wanted = None if kinds is None else frozenset(kinds)
+        for row in self.stored_events(stream):
+            if wanted is None or row.kind in wanted:
+                yield event_of(row)
+
+    def stored_events(self, stream: str, *, kind: str | None = None) -> Iterator[StoredEvent]:
+        """The rows of a stream in order of seq, as they lie in the database: for verification."""
+        # A literal, because only that lets SQLite use the partial indices on these kinds.
+        only = f" AND kind = '{kind}'" if kind in INDEXED_KINDS else " AND kind = ?2" if kind else ""
+        query = (
+            f"SELECT stream, seq, kind, previous, hash, body FROM events"
+            f" WHERE stream = ?1 AND seq > ?3{only} ORDER BY seq LIMIT {_PAGE}"
+        )
+        last = -(2**62)  # a forged seq may be negative, and is to be seen
+        while True:
+            page = self._all(query, stream, kind, last)
+            for row in page:
+                yield StoredEvent(*row)
+            if len(page) < _PAGE:
+                return
+            last = page[-1][1]
+
+    def streams(self, run: str) -> tuple[str, ...]:
+        """The streams that belong to a run: its own, and those named after it, planned trials or not."""
+        id_ = self.run_id(run)
+        rows = self._all(
+            "SELECT DISTINCT stream FROM events WHERE stream = ?1 OR (stream > ?1 || '.' AND stream < ?1 || '/')"
+            " UNION SELECT e.stream FROM trials t JOIN events e ON e.stream = t.trial AND e.seq = 0 WHERE t.run = ?1",
+            id_,
+        )
+        return tuple(sorted(stream for (stream,) in rows))
+
+    # --- blobs and ownership -------------------------------------------------------------------------
+
+    def put_blob(self, data: bytes) -> str:
+        return self.blobs.put(data)
+
+    def blob(self, digest: str) -> bytes:
+        return self.blobs.get(digest)
+
+    @contextmanager
+    def own(self, run: str) -> Iterator[None]:
+        with self._leases.own(run):
+            with self._lock:
+                self._heads.clear()  # an owner before us may have written since we looked
+            yield
+
+    def owned(self, run: str) -> bool:
+        return self._leases.owned(run)
+
+    # --- the connection ------------------------------------------------------------------------------
+
+    def _head(self, stream: str) -> Head:
+        known = self._heads.get(stream)
+        if known is None:
+            row = self._one("SELECT seq, hash FROM events WHERE stream = ? ORDER BY seq DESC LIMIT 1", stream)
+            known = empty_head(stream) if row is None else Head(row[0] + 1, row[1])
+            self._heads[stream] = known
+        return known
+
+    def _insert(self, rows: Sequence[StoredEvent]) -> None:
+        try:
+            self._connection.executemany(
+                "INSERT INTO events (stream, seq, kind, previous, hash, body) VALUES (?, ?, ?, ?, ?, ?)",
+                [(row.stream, row.seq, row.kind, row.previous, row.hash, row.body) for row in rows],
+            )
+        except sqlite3.IntegrityError as error:
+            self._heads.clear()
+            streams = ", ".join(sorted({row.stream for row in rows}))
+            raise StoreError(
+                f"another process has written to {streams} since this one did",
+                place=str(self.path),
+                remedy="a run has one owner: own it before writing to it",
+            ) from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[dict[str, Head]]:
+        """One transaction, all or nothing; the heads put into what it yields hold once it is committed."""
+        heads: dict[str, Head] = {}
+        with self._lock, explained(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield heads
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:  # SQLite itself rolls back when the disk is full
+                    self._connection.execute("ROLLBACK")
+                raise
+            self._heads.update(heads)
+
+    def _one(self, query: str, *values: object) -> tuple[Any, ...] | None:
+        with self._lock, explained(self.path):
+            row: tuple[Any, ...] | None = self._connection.execute(query, values).fetchone()
+            return row
+
+    def _need(self, query: str, *values: object) -> tuple[Any, ...]:
+        row = self._one(query, *values)
+        if row is None:
+            raise StoreError("a row that was there a moment ago is gone", place=str(self.path))
+        return row
+
+    def _all(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        with self._lock, explained(self.path):
+            return self._connection.execute(query, values).fetchall()
