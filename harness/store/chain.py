@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from harness.records.errors import StoreError
 from harness.records.event import Event, EventDraft, chain_start, event_body, link_body
-from harness.records.grade import TrialResult
 from harness.records.vocabulary import Actor, Phase
 from harness.store.encoding import storable
 
@@ -88,21 +87,3 @@ def event_of(row: StoredEvent) -> Event:
 
 
 _BODY_KEYS = set(EventDraft.model_fields) | {"seq"}
-
-
-def closing_draft(
-    run: str, result: TrialResult, head: Head, witness: dict[str, str], last: Sequence[EventDraft]
-) -> EventDraft:
-    """The run's own note of a finished trial: where its stream ended, so that a lost tail is seen.
-
-    `witness` holds the digests of what is stored outside the chains (plan, configuration).
-    """
-    payload = {"trial": result.trial, "head": head.hash, "events": head.seq, **witness}
-    return EventDraft(
-        stream=run,
-        kind="trial.closed",
-        actor=Actor.HARNESS,
-        wall=last[-1].wall if last else result.finished_at,
-        monotonic_s=last[-1].monotonic_s if last else 0.0,
-        payload=payload,
-    )

@@ -15,14 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from harness.records.base import sha256_of
 from harness.records.errors import StoreError
 from harness.records.event import Event, EventDraft
 from harness.records.grade import TrialResult
 from harness.records.run import RunRow, TrialRow
 from harness.records.trial import TrialPlan
 from harness.store.blobs import BlobFolder
-from harness.store.chain import Head, StoredEvent, chain_drafts, closing_draft, empty_head, event_of
+from harness.store.chain import Head, StoredEvent, chain_drafts, empty_head, event_of
 from harness.store.faults import explained
 from harness.store.leases import Leases
 from harness.store.lookup import choose
@@ -162,23 +161,14 @@ class SqliteStore:
         return tuple(events)
 
     def finish(self, result: TrialResult, drafts: Sequence[EventDraft]) -> tuple[Event, ...]:
-        """Besides the drafts and the result, notes in the run's stream where the trial's ended (`trial.closed`)."""
         trial, body = result.trial, body_of(result)
         with self._writing() as heads:
-            identity = self._one(
-                "SELECT t.run, t.body, r.config_digest FROM trials t JOIN runs r ON r.run = t.run WHERE t.trial = ?",
-                trial,
-            )
-            if identity is None:
+            if self._one("SELECT 1 FROM trials WHERE trial = ?", trial) is None:
                 raise StoreError(f"trial {trial!r} was never planned", place=str(self.path))
             if self._one("SELECT 1 FROM results WHERE trial = ?", trial) is not None:
                 raise StoreError(f"trial {trial!r} has its result already", place=str(self.path))
-            run, plan_body, config_digest = identity
             events, rows = chain_drafts(drafts, self._head, heads)
-            end = heads.get(trial) or self._head(trial)
-            witness = {"plan": sha256_of(plan_body.encode()), "config": config_digest}
-            _, closing = chain_drafts([closing_draft(run, result, end, witness, drafts)], self._head, heads)
-            self._insert(rows + closing)
+            self._insert(rows)
             self._connection.execute("INSERT INTO results (trial, body) VALUES (?, ?)", (trial, body))
         return tuple(events)
 
