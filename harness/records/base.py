@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
-
 
 # Built once: json.dumps with options builds an encoder per call, a third of the cost of a small event.
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
@@ -25,6 +25,13 @@ class Record(BaseModel):
     def plain(self) -> dict[str, Any]:
         """This record as JSON-able builtins: enums by value, bytes as base64, tuples as lists."""
         return self.model_dump(mode="json")
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with some fields changed. What was derived from the old fields and cached does not come along."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
 
 
 def canonical_json(value: Any) -> bytes:
