@@ -21,6 +21,7 @@ from harness.records.errors import AssayError
 
 # Not /tmp: that may be a small memory file system, or one without device files.
 _WORK_FOLDER = Path("/var/tmp")
+_SHOWN_CHARACTERS = 120
 _PROXIES = {"Acquire::http::Proxy": "http_proxy", "Acquire::https::Proxy": "https_proxy"}
 
 
@@ -94,7 +95,7 @@ def follow_stream(stream: Iterable[dict[str, Any]], report: Report, *, place: st
         line = str(message.get("stream") or "").strip()
         said = line or said
         if line.startswith("Step ") or (not line and "status" in message and "progressDetail" not in message):
-            report(line or str(message["status"]).strip())
+            report((line or str(message["status"]).strip())[:_SHOWN_CHARACTERS])
 
 
 def build_with_mmdebstrap(builder: Builder, machine: Machine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections.abc import Mapping
@@ -110,7 +111,7 @@ def _examine_answering(client: docker.DockerClient, address: EngineAddress) -> t
     seen = read_limits(client, image.config_digest) if image else None
     # Behind a socket of this machine the engine's folder is ours to see, unless it lives in a virtual machine.
     root = Path(str(info.get("DockerRootDir", "/")))
-    local = address.url.startswith("unix://") and root.is_dir()
+    local = address.url.startswith("unix://") and os.path.isdir(root)
     return (
         check_architecture(info, debian_architecture(platform.machine())),
         check_limits(info, seen),

@@ -23,6 +23,7 @@ DAEMON_LOG = Path("/var/log/assay-dockerd.log")
 START_DEADLINE_S = 90.0
 _POLL_S = 0.25
 _LOG_TAIL_BYTES = 4096
+_DETAIL_CHARACTERS = 200
 
 
 class Step(StrEnum):
@@ -88,7 +89,13 @@ class Hands:
 def describe_failure(probe: Probe) -> Decision:
     """The refusal for an address that did not answer: one line, and one remedy."""
     where = f"no container engine at {probe.address.url} ({probe.address.chosen_by})"
-    other = "unset DOCKER_HOST to use the default socket" if probe.address.wished else "set DOCKER_HOST"
+    if not probe.address.wished:
+        other = "set DOCKER_HOST"
+    elif probe.address.chosen_by == "DOCKER_HOST":
+        other = "unset DOCKER_HOST to use the default socket"
+    else:
+        other = "`docker context use default`"
+    detail = " ".join(probe.detail.split())[:_DETAIL_CHARACTERS]
     said = {
         Failure.NO_SOCKET: ("there is no such socket", f"start Docker, or {other}"),
         Failure.NOT_PERMITTED: (
@@ -100,20 +107,20 @@ def describe_failure(probe: Probe) -> Decision:
             f"start the Docker daemon behind it, or {other}",
         ),
         Failure.UNKNOWN_HOST: ("the host name is not known", f"correct the address, or {other}"),
-        Failure.UNREACHABLE: (f"it cannot be reached: {probe.detail}", f"check the network, or {other}"),
+        Failure.UNREACHABLE: (f"it cannot be reached: {detail}", f"check the network, or {other}"),
         Failure.NOT_AN_ENGINE: (
-            f"what answers does not speak the Engine API: {probe.detail}",
+            f"what answers does not speak the Engine API: {detail}",
             f"check the address and DOCKER_TLS_VERIFY, or {other}",
         ),
         Failure.UNSUPPORTED: (
-            f"the address is not usable: {probe.detail}",
+            f"the address is not usable: {detail}",
             "set DOCKER_HOST to unix:///path or tcp://host:port (forward a socket for ssh://)",
         ),
     }
     if probe.failure is None:
         raise ValueError("an engine that answered has no failure to describe")
     what, remedy = said[probe.failure]
-    return Decision(Step.REFUSE, f"{where}: {' '.join(what.split())}", remedy)
+    return Decision(Step.REFUSE, f"{where}: {what}", remedy)
 
 
 def decide_step(situation: Situation) -> Decision:

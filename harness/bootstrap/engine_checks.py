@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -161,7 +162,7 @@ def check_disk(name: str, space: DiskSpace | None, *, warn_bytes: int = 10 * _GI
 
 def measure_disk(path: Path) -> DiskSpace | None:
     """Free space where the path is, or where its nearest existing parent is; None when nothing can be seen."""
-    existing = next((folder for folder in (path, *path.parents) if folder.exists()), None)
+    existing = next((folder for folder in (path, *path.parents) if os.path.exists(folder)), None)
     if existing is None:
         return None
     usage = shutil.disk_usage(existing)

@@ -111,5 +111,8 @@ def running_processes(processes: Path) -> dict[int, str]:
 
 
 def stale_pid_files(files: Iterable[PidFile], running: dict[int, str]) -> tuple[Path, ...]:
-    """The pid files whose daemon is dead; none while any daemon of that name lives, whatever the file says."""
-    return tuple(file.path for file in files if file.path.exists() and file.daemon not in running.values())
+    """The pid files whose daemon is dead; none while any daemon of that name lives, whatever the file says.
+
+    A file that this user may not see (os.path.exists says no, where Path.exists raises) is not this user's to judge.
+    """
+    return tuple(file.path for file in files if os.path.exists(file.path) and file.daemon not in running.values())

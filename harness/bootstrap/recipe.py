@@ -8,12 +8,14 @@ import tomllib
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.records.errors import ConfigError
 
 RECIPE_LABEL = "org.assay.base.recipe"
+# Debian policy 5.6.1; the names go into a shell command of the Dockerfile.
 _PACKAGE = r"^[a-z0-9][a-z0-9+.-]+$"
 
 
@@ -27,7 +29,7 @@ class Recipe(BaseModel):
     suite: str
     epoch_s: int = Field(ge=0)
     mirrors: tuple[str, ...]
-    packages: tuple[str, ...] = Field(min_length=1)
+    packages: tuple[Annotated[str, Field(pattern=_PACKAGE)], ...] = Field(min_length=1)
     excluded_paths: tuple[str, ...]
     kept_paths: tuple[str, ...]
     command: tuple[str, ...]
