@@ -1,0 +1,4 @@
+#!/bin/bash
+set -eu
+~{ solution }~
+cat /app/answer.txt
