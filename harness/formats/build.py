@@ -2,8 +2,7 @@
 
 Harbor's defaults stand: no `[agent] timeout_sec` is no wall limit, the verifier has 600 s, the network is public, the
 verifier shares the agent's container. Absent cpus, memory and storage become those of :class:`Limits` (1, 2048 MB,
-10240 MB: the values Harbor's older schemas had by default); absent `[assay] capabilities` become the engine's default
-set by name. Values of `env` keep their `${VAR}` templates: nobody resolves a host variable while loading, so that a
+10240 MB: the values Harbor's older schemas had by default). Values of `env` keep their `${VAR}` templates: nobody resolves a host variable while loading, so that a
 task's version never depends on whose machine reads it.
 """
 
@@ -21,7 +20,7 @@ from pydantic import ValidationError
 from harness.formats.needs import unsupported_features
 from harness.formats.parse import TASK_TOML, parse_task_toml
 from harness.formats.places import near_match, raise_all
-from harness.formats.schema import DEFAULT_CAPABILITIES, Artifact, TaskToml
+from harness.formats.schema import Artifact, TaskToml
 from harness.formats.source import TaskSource, tree_below
 from harness.formats.toml_lines import KeyPath, key_lines, nearest_line
 from harness.records.base import digest_of
@@ -189,7 +188,6 @@ class _Builder:
     def _environment(self) -> Environment:
         machine, assay = self.settings.environment, self.settings.assay
         setup = self._setup_path()
-        capabilities = DEFAULT_CAPABILITIES if assay.capabilities is None else tuple(assay.capabilities)
         changes: dict[str, Any] = {} if assay.setup_sec is None else {"setup_s": assay.setup_sec}
         return Environment(
             workdir=machine.workdir or DEFAULT_WORKDIR,
@@ -200,7 +198,7 @@ class _Builder:
             setup_files=(
                 tree_below(self.source, "environment", leave_out=("Dockerfile", "files/")) if setup else FileTree()
             ),
-            capabilities=tuple(sorted(set(capabilities))),
+            capabilities=None if assay.capabilities is None else tuple(sorted(set(assay.capabilities))),
             **changes,
         )
 

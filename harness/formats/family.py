@@ -18,6 +18,7 @@ from types import CodeType
 from typing import Any
 
 import jinja2
+import jinja2.meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from harness.formats.build import DOCKERFILE, Identity, build_task
@@ -118,6 +119,14 @@ def read_family(folder: Path) -> Family:
     variants = _read_variants(source, errors)
     raise_all(errors, str(folder))
     return Family(folder, folder.resolve().name, plain, templates, variants)
+
+
+def unused_keys(family: Family) -> tuple[str, ...]:
+    """The keys of variants that no template mentions, sorted."""
+    used = {"id"}
+    for template in family.templates.values():
+        used |= jinja2.meta.find_undeclared_variables(ENVIRONMENT.parse(template.text))
+    return tuple(sorted({key for values in family.variants.values() for key in values} - used))
 
 
 # --- variants ------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from harness.records.vocabulary import GradingEnvironment
 
 KNOWN_SCHEMAS = ("1.0", "1.1", "1.2", "1.3", "1.4")
 
-# What the engine grants when nobody says anything. A task without `capabilities` is Harbor's, and gets these by name.
+# What the engine grants when nobody says anything.
 DEFAULT_CAPABILITIES = (
     "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "NET_RAW",
     "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
