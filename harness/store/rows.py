@@ -38,6 +38,29 @@ class PackedPlan:
     body: str
 
 
+@dataclass(frozen=True)
+class StoredPlan:
+    """A planned trial as its row holds it, with its task's text. Nothing in it has been believed yet."""
+
+    trial: str
+    run: str
+    slot: int
+    repeat: int
+    attempt: int
+    task: str
+    task_version: str
+    task_digest: str
+    body: str
+    task_body: str
+
+
+PLAN_QUERY = """
+SELECT t.trial, t.run, t.slot, t.repeat, t.attempt, t.task, t.task_version, t.task_digest, t.body,
+       coalesce(k.body, '')
+  FROM trials t LEFT JOIN tasks k ON k.digest = t.task_digest
+"""
+
+
 def body_of(record: Record) -> str:
     """The canonical JSON of a record. Raises StoreError when it would not read back (a NaN in a number)."""
     body = canonical_json(storable(record.model_dump(), type(record).__name__)).decode("ascii")

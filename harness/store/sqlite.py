@@ -25,7 +25,7 @@ from harness.store.chain import Head, StoredEvent, chain_drafts, empty_head, eve
 from harness.store.faults import explained
 from harness.store.leases import Leases
 from harness.store.lookup import choose
-from harness.store.rows import TRIAL_QUERY, body_of, pack_plans, parse, trial_row, unpack_plan
+from harness.store.rows import PLAN_QUERY, TRIAL_QUERY, StoredPlan, body_of, pack_plans, parse, trial_row, unpack_plan
 from harness.store.schema import INDEXED_KINDS, SCHEMA_VERSION, migrate, version_of
 
 _BUSY_S = 30.0
@@ -205,6 +205,25 @@ class SqliteStore:
             id_,
         )
         return tuple(sorted(stream for (stream,) in rows))
+
+    # --- rows as they lie, for verification ----------------------------------------------------------
+
+    def stored_run(self, run: str) -> str:
+        return str(self._need("SELECT body FROM runs WHERE run = ?", run)[0])
+
+    def stored_plans(self, run: str) -> tuple[StoredPlan, ...]:
+        rows = self._all(f"{PLAN_QUERY} WHERE t.run = ? ORDER BY t.slot, t.attempt", run)
+        return tuple(StoredPlan(*row) for row in rows)
+
+    def stored_plan(self, trial: str) -> StoredPlan:
+        return StoredPlan(*self._need(f"{PLAN_QUERY} WHERE t.trial = ?", trial))
+
+    def stored_result(self, trial: str) -> str | None:
+        row = self._one("SELECT body FROM results WHERE trial = ?", trial)
+        return None if row is None else str(row[0])
+
+    def blob_problem(self, digest: str) -> str | None:
+        return self.blobs.problem(digest)
 
     # --- blobs and ownership -------------------------------------------------------------------------
 
