@@ -42,6 +42,7 @@ class RunConfig(Record):
     seed: int = 0
     secrets: tuple[str, ...] = ()  # names of environment variables whose values are never written
     prices: str | None = None  # date or version of the price table
+    keep_cost_budgets: bool = True  # False: the price is unknown, and running without them was allowed
     extra: dict[str, Any] = {}
 
 

@@ -107,7 +107,9 @@ class Limits(Record):
     pids: int = Field(default=512, gt=0)
     network: Network = Network.NONE
     output_bytes: int = Field(default=1_048_576, gt=0)  # kept per stream and command
-    command_s: float = Field(default=120.0, gt=0, allow_inf_nan=False)  # longest single command
+    command_s: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False
+    )  # longest single command; None: the budget's
 
 
 class Environment(Record):

@@ -90,12 +90,15 @@ def remaining(budget: Budget, spent: Spent, elapsed_s: float) -> Remaining:
     )
 
 
-def clamp_s(asked: float | None, ceiling: float, left: float | None) -> float:
-    """A usable time limit for one command, whatever a model asked for (CASES T06): positive, within ceiling and `left`.
+LONGEST_COMMAND_S = 24 * 3600.0  # where neither a limit nor a budget says otherwise
 
-    NaN, negative and absent requests mean the ceiling.
+
+def clamp_s(asked: float | None, ceiling: float | None, left: float | None) -> float:
+    """A usable time limit for one command, whatever a model asked for (CASES T06): within `ceiling` and `left`.
+
+    NaN, negative and absent requests mean the most that is allowed.
     """
-    limit = ceiling if left is None else min(ceiling, left)
+    limit = min((bound for bound in (ceiling, left) if bound is not None), default=LONGEST_COMMAND_S)
     if asked is not None and asked > 0:  # false for NaN
         limit = min(limit, asked)
     return max(limit, 0.05)

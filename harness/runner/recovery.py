@@ -10,9 +10,24 @@ from harness.records.run import TrialRow
 from harness.records.vocabulary import Outcome, Reason, StopReason
 from harness.runner.journal import Journal, utc_now
 from harness.runner.resume import abandoned
-from harness.runner.run import CLOSED, closing
-from harness.runner.schedule import RunEvents, Schedule, Slot
+from harness.runner.schedule import UPDATE, Schedule, Slot
 from harness.runner.services import Services
+from harness.runner.trial import CLOSED, closing
+
+
+def close_unwitnessed(run: str, rows: Iterable[TrialRow], services: Services) -> int:
+    """Commit the run's stream to every ended trial that it does not know yet: a process may die in between.
+
+    Returns how many there were.
+    """
+    journal = Journal(services.store, run, redactor=services.redactor)
+    known = {event.payload["trial"] for event in services.store.events(run, [CLOSED])}
+    missed = [row for row in rows if row.result is not None and row.trial not in known]
+    for row in missed:
+        assert row.result is not None
+        head = list(services.store.events(row.trial))[-1]
+        journal.note(*closing(row.slot, row.task, row.result, head))
+    return len(missed)
 
 
 def close_abandoned(rows: Iterable[TrialRow], services: Services) -> int:
@@ -47,23 +62,20 @@ def close_abandoned(rows: Iterable[TrialRow], services: Services) -> int:
     return len(found)
 
 
-def close_ended(run: str, rows: Iterable[TrialRow], schedule: Schedule, services: Services) -> int:
-    """Commit the run's stream to every ended attempt it does not know yet, and tell the schedule of their grades.
+def settle_missed(run: str, rows: Iterable[TrialRow], schedule: Schedule, services: Services) -> int:
+    """Tell an adaptive schedule of grades that its process stored but did not live to act on, in order of time.
 
-    A process may die between a trial's last event and the run's. Returns how many there were.
+    Returns how many there were.
     """
     journal = Journal(services.store, run, redactor=services.redactor)
-    known = {event.payload["trial"] for event in services.store.events(run, [CLOSED])}
-    missed = [row for row in rows if row.result is not None and row.trial not in known]
+    updates = services.store.events(run, [UPDATE])
+    known = {event.payload["item"] for event in updates if event.payload["kind"] == "observe"}
+    missed = [row for row in rows if row.result is not None and row.result.outcome.graded and row.task not in known]
     for row in sorted(missed, key=lambda row: row.result.finished_at if row.result else ""):
         assert row.result is not None
-        head = list(services.store.events(row.trial))[-1]
         slot = Slot(row.slot, row.task, row.repeat, row.attempt)
-        settled: RunEvents = []
-        if row.result.outcome.graded:
-            settled = schedule.settle(slot, row.result.outcome, row.result.reason)
-        events = [closing(slot, row.result, head), *settled]
-        services.store.append([journal.draft(kind, payload) for kind, payload in events])
+        settled = schedule.settle(slot, row.result.outcome, row.result.reason)
+        services.store.append([journal.draft(kind, payload) for kind, payload in settled])
     return len(missed)
 
 

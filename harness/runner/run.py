@@ -10,7 +10,6 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectSendStream
 
-from harness.records.event import Event
 from harness.records.grade import TrialResult
 from harness.records.run import RunRow
 from harness.records.task import Task
@@ -22,10 +21,9 @@ from harness.runner.schedule import RunEvents, Schedule, Slot
 from harness.runner.services import Services
 from harness.runner.trial import Trial
 
-CLOSED = "trial.closed"
 RETRY_PAUSE_S = 1.0
 
-Ended = tuple[Slot, TrialResult, Event]
+Ended = tuple[Slot, TrialResult]
 
 
 @dataclass
@@ -76,8 +74,8 @@ class Run:
                 self._fill(group, send)
                 if not self._in_flight:
                     break
-                slot, result, head = await receive.receive()
-                self._take_in(slot, result, head, group, send)
+                slot, result = await receive.receive()
+                self._take_in(slot, result, group, send)
 
     def _fill(self, group: TaskGroup, send: MemoryObjectSendStream[Ended]) -> None:
         while len(self._in_flight) < self.row.config.concurrency and not self._stopping:
@@ -103,16 +101,15 @@ class Run:
             try:
                 if slot.attempt > 1:
                     await anyio.sleep(RETRY_PAUSE_S)
-                result, head = await trial.run()
+                result = await trial.run()
             finally:
                 self.control._trials.discard(trial)
-            await send.send((slot, result, head))
+            self._store([] if trial.closing is None else [trial.closing])
+            await send.send((slot, result))
 
         group.start_soon(carry_out, name=plan.trial)
 
-    def _take_in(
-        self, slot: Slot, result: TrialResult, head: Event, group: TaskGroup, send: MemoryObjectSendStream[Ended]
-    ) -> None:
+    def _take_in(self, slot: Slot, result: TrialResult, group: TaskGroup, send: MemoryObjectSendStream[Ended]) -> None:
         del self._in_flight[slot.number]
         self._tally.in_flight.pop(slot.task, None)
         retry = self._retries(slot, result)
@@ -121,8 +118,8 @@ class Run:
             self.halted, retry = halt, False
             self._journal.note("run.halted", {"why": halt})
         left_open = retry or (halt is not None and result.reason in AT_ONCE)
-        events = [] if left_open else self.schedule.settle(slot, result.outcome, result.reason)
-        self._store([closing(slot, result, head), *events])
+        if not left_open:
+            self._store(self.schedule.settle(slot, result.outcome, result.reason))
         self._tally.add(result, settled=not retry)
         if retry:
             self._start(replace(slot, attempt=slot.attempt + 1), group, send)
@@ -139,6 +136,9 @@ class Run:
 
     def _plan(self, slot: Slot) -> TrialPlan:
         config, task = self.row.config, self.tasks[slot.task]
+        budget = task.budget.overridden(config.budget)
+        if not config.keep_cost_budgets:
+            budget = budget.model_copy(update={"cost_usd": None})
         return TrialPlan(
             run=self.row.run,
             trial=trial_id(self.row.run, slot.number, slot.attempt),
@@ -148,7 +148,7 @@ class Run:
             task=task,
             solver=config.solver,
             model=config.model,
-            budget=task.budget.overridden(config.budget),
+            budget=budget,
             override=config.budget,
             seed=trial_seed(config.seed, slot.task, slot.repeat),
         )
@@ -166,19 +166,6 @@ class Run:
 def trial_seed(seed: int, task: str, repeat: int) -> int:
     """A trial's seed: of the run's seed, the task and the repeat, never of the order in which trials happen."""
     return int.from_bytes(hashlib.sha256(f"{seed}\n{task}\n{repeat}".encode()).digest()[:4], "big")
-
-
-def closing(slot: Slot, result: TrialResult, head: Event) -> tuple[str, dict[str, object]]:
-    """The run's own stream commits to the head of an ended attempt's chain."""
-    payload = {
-        "trial": result.trial,
-        "slot": slot.number,
-        "task": slot.task,
-        "outcome": result.outcome.value,
-        "head": head.hash,
-        "events": head.seq + 1,
-    }
-    return CLOSED, payload
 
 
 def _described(plan: TrialPlan) -> dict[str, object]:

@@ -118,3 +118,12 @@ class AdaptiveSchedule:
         self.engine.replay(updates)
         numbers = [int(choice["slot"]) for choice in choices]
         self.next_number = max(numbers, default=-1) + 1
+
+    def reinstate(self, slots: Iterable[Slot]) -> RunEvents:
+        """Put withdrawn items back, because their slots are to be attempted again."""
+        before = len(self.engine.events)
+        withdrawn = {self.engine.bank.item_ids[position] for position in self.engine.state.withdrawn}
+        for slot in slots:
+            if slot.task in withdrawn:
+                self.engine.reinstate(slot.task)
+        return [(UPDATE, event) for event in self.engine.events[before:]]

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 import anyio
 
 from harness.protocols import GradingCase, Sandbox
-from harness.records.errors import AssayError, SandboxFault
+from harness.records.errors import SandboxFault, StoreError
 from harness.records.event import Event
 from harness.records.grade import Grade, TrialResult
 from harness.records.trial import TrialPlan, TrialState, move
@@ -24,6 +24,7 @@ from harness.runner.preparing import prepare, sandbox_spec
 from harness.runner.sealing import Sealed, seal
 from harness.runner.services import Services
 
+CLOSED = "trial.closed"
 TEARDOWN_S = 120.0  # what a trial may take beyond its own limits before the watchdog ends it
 
 
@@ -63,6 +64,7 @@ class Trial:
         self.state = TrialState.PLANNED
         self.ending = Ending()
         self.interrupted = False
+        self.closing: tuple[str, dict[str, object]] | None = None
         self._on_move = on_move
         self._scope = anyio.CancelScope()
 
@@ -74,8 +76,11 @@ class Trial:
         elif now or self.state in (TrialState.PLANNED, TrialState.PREPARING):
             self._scope.cancel()
 
-    async def run(self) -> tuple[TrialResult, Event]:
-        """Run to `done`: the result and the last event of the trial. Never raises for what happens inside a trial: that is the result. Raises StoreError."""
+    async def run(self) -> TrialResult:
+        """Run to `done`.
+
+        What happens inside a trial is its result, never an exception. Raises StoreError.
+        """
         async with AsyncExitStack() as sandboxes:
             with self._scope as scope:
                 scope.deadline = anyio.current_time() + self._longest_s()
@@ -83,8 +88,8 @@ class Trial:
                     await self._stages(sandboxes)
                 except SandboxFault as fault:
                     self.ending.ungraded(Reason(fault.reason), str(fault))
-                except AssayError:
-                    raise  # the store: nothing can be written down any more
+                except StoreError:
+                    raise  # nothing can be written down any more
                 except Exception as error:  # noqa: BLE001  # one bad trial never ends a run of good ones
                     self.ending.ungraded(Reason.HARNESS_ERROR, f"{type(error).__name__}: {error}")
                     self.journal.note("harness.error", {"error": traceback.format_exc()[-8000:]})
@@ -165,7 +170,7 @@ class Trial:
         self.journal.note("grade", grade.plain(), actor=Actor.GRADER, blobs=grade.blobs)
         self.ending.graded(grade, sealed)
 
-    def _finish(self) -> tuple[TrialResult, Event]:
+    def _finish(self) -> TrialResult:
         account = self.services.account(self.services.store.events(self.plan.trial))
         ending = self.ending
         result = TrialResult(
@@ -192,9 +197,23 @@ class Trial:
             self.journal.draft("trial.result", result.plain()),
         ]
         head = self.journal.finish(result, drafts)[-1]
+        self.closing = closing(self.plan.slot, self.plan.task.id, result, head)
         if self._on_move is not None:
             self._on_move(self.plan, TrialState.DONE)
-        return result, head
+        return result
+
+
+def closing(slot: int, task: str, result: TrialResult, head: Event) -> tuple[str, dict[str, object]]:
+    """The event by which the run's own stream commits to the head of an ended trial's chain."""
+    payload = {
+        "trial": result.trial,
+        "slot": slot,
+        "task": task,
+        "outcome": result.outcome.value,
+        "head": head.hash,
+        "events": head.seq + 1,
+    }
+    return CLOSED, payload
 
 
 def _discard(event: Event) -> None:

@@ -1,0 +1,52 @@
+"""Reading evidence: stores, summaries, and outcomes as a DataFrame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from harness.adaptive.estimators import Estimate
+from harness.api.adaptive import engine_for
+from harness.protocols import EvidenceStore
+from harness.records.errors import StoreError
+from harness.records.run import RunRow
+from harness.report.summary import Summary, summarise
+from harness.runner.schedule import UPDATE
+from harness.store.flat import flat_rows
+from harness.store.sqlite import SqliteStore
+
+DEFAULT_STORE = ".assay"
+
+
+def open_store(folder: str | Path = DEFAULT_STORE, *, create: bool = True) -> SqliteStore:
+    """The store in a folder. Raises StoreError, also when it does not exist and `create` is false."""
+    if not create and not (Path(folder) / "evidence.db").exists():
+        raise StoreError(
+            "there is no evidence store here", place=str(folder), remedy="give --store, or run something first"
+        )
+    return SqliteStore(folder)
+
+
+def summary(run: str, store: str | Path = DEFAULT_STORE) -> Summary:
+    """The summary of a stored run, by id, unique prefix or `latest`."""
+    with open_store(store, create=False) as opened:
+        return summarise(opened, run, estimate_of)
+
+
+def outcomes(run: str, store: str | Path = DEFAULT_STORE) -> pd.DataFrame:
+    """One row per attempt: agent, scaffold, model, task, outcome (a word), reason, stop, cost, tokens, steps, seconds.
+
+    Unknown values are missing (NA), never 0.
+    """
+    with open_store(store, create=False) as opened:
+        return pd.DataFrame([row.plain() for row in flat_rows(opened, opened.run(run).run)])
+
+
+def estimate_of(row: RunRow, store: EvidenceStore) -> Estimate | None:
+    """The estimate of an adaptive run, re-derived from its own events and bank; None for a fixed run."""
+    if row.config.adaptive is None:
+        return None
+    engine = engine_for(row.config, store)
+    engine.replay(event.payload for event in store.events(row.run, [UPDATE]))
+    return engine.estimate()

@@ -1,0 +1,134 @@
+"""Puts concrete parts together for a run: solver, model, prices, engine, graders."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness import plugins
+from harness.api.request import RunRequest
+from harness.billing.account import account
+from harness.billing.prices import GenaiPrices, PriceTable, load_prices
+from harness.billing.usage import normalise_openai_chat
+from harness.gateway.openai import OpenAIChat
+from harness.protocols import ChatModel, EvidenceStore, Grader, SandboxProvider, Solver
+from harness.records.errors import ConfigError
+from harness.records.suite import Suite
+from harness.records.trial import SolverSpec
+from harness.records.usage import Usage
+from harness.records.vocabulary import Actor
+from harness.runner.redaction import Redactor
+from harness.runner.services import Services
+
+
+@dataclass(frozen=True)
+class SolverPlugin:
+    """A resolved solver: how to make one, and what to write down about it."""
+
+    make: Any
+    spec: SolverSpec
+    needs_model: bool
+
+
+def find_solver(name: str, options: Mapping[str, Any]) -> SolverPlugin:
+    """Resolve a solver by name or file. Raises ConfigError when it is not one."""
+    found = plugins.load("solvers", name)
+    run = getattr(found, "run", None)
+    if run is None or not inspect.iscoroutinefunction(run):
+        raise ConfigError(f"{name!r} is not a solver", remedy="a solver has `async def run(self, episode)`")
+    spec = SolverSpec(
+        name=name,
+        version=str(getattr(found, "version", "0")),
+        options=dict(options),
+        actor=Actor(getattr(found, "actor", "agent")).value,
+        uses_solution=bool(getattr(found, "uses_solution", False)),
+        code_digest=plugins.code_digest(found),
+    )
+    return SolverPlugin(found, spec, bool(getattr(found, "needs_model", False)))
+
+
+def make_solver(plugin: SolverPlugin) -> Solver:
+    """A fresh solver for one trial: an instance of a class, or the object itself."""
+    solver: Solver = plugin.make() if inspect.isclass(plugin.make) else plugin.make
+    return solver
+
+
+def find_graders(suite: Suite) -> dict[str, Grader]:
+    """Every grader a suite names, by `id@version`. Raises ConfigError before anything is spent."""
+    wanted = sorted({task.grading.grader for task in suite.tasks})
+    found: dict[str, Grader] = {}
+    for reference in wanted:
+        name, _, version = reference.partition("@")
+        grader = plugins.load("graders", name)()
+        if version and grader.version != version:
+            raise ConfigError(
+                f"the suite asks for grader {reference}, here is {name}@{grader.version}",
+                remedy="install the version that provides it, or lock the suite again",
+            )
+        found[reference] = grader
+    return found
+
+
+def find_prices(request: RunRequest) -> PriceTable:
+    """The price table of a run: the file it names, or genai-prices."""
+    return load_prices(request.prices) if request.prices else GenaiPrices()
+
+
+def price_known(request: RunRequest, prices: PriceTable) -> bool:
+    """Whether calls of the run's model can be priced; true for a run without a model."""
+    return request.model is None or prices.cost_usd(request.model, Usage(input=1, output=1)) is not None
+
+
+def check_prices(request: RunRequest, suite: Suite, prices: PriceTable) -> None:
+    """A cost budget needs a known price: refused otherwise (CASES T10). Raises ConfigError."""
+    budgeted = request.budget.cost_usd is not None or any(task.budget.cost_usd is not None for task in suite.tasks)
+    if budgeted and not request.allow_unknown_price and not price_known(request, prices):
+        raise ConfigError(
+            f"the price of model {request.model!r} is unknown, so cost budgets cannot be kept",
+            remedy="give --prices TABLE.toml, or --allow-unknown-price to run without cost budgets",
+        )
+
+
+def secrets_of(request: RunRequest, environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Values never to be written down, by the name of their variable."""
+    source = os.environ if environment is None else environment
+    names = (request.api_key_env, *request.secrets)
+    return {name: source[name] for name in names if source.get(name)}
+
+
+def make_model(request: RunRequest, base_url: str | None) -> ChatModel | None:
+    """The model service of a run, or None for a run without a model."""
+    if request.model is None:
+        return None
+    url = base_url or request.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
+    return OpenAIChat(url, request.model, os.environ.get(request.api_key_env), normalise=normalise_openai_chat)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What :func:`make_services` needs beside the request."""
+
+    suite: Suite
+    plugin: SolverPlugin
+    store: EvidenceStore
+    provider: SandboxProvider
+    prices: PriceTable
+    base_url: str | None = None
+
+
+def make_services(request: RunRequest, parts: Parts) -> Services:
+    """All services of a run."""
+    graders = find_graders(parts.suite)
+    return Services(
+        provider=parts.provider,
+        store=parts.store,
+        solver=lambda spec: make_solver(parts.plugin),
+        grader=lambda reference: graders[reference],
+        account=account,
+        price=parts.prices.cost_usd,
+        model=make_model(request, parts.base_url) if parts.plugin.needs_model else None,
+        redactor=Redactor(secrets_of(request)),
+    )
