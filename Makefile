@@ -17,12 +17,13 @@ $(BIN)/python:
 	  || { echo "Python 3.11 or newer is needed; name one with: make PYTHON=/path/to/python3 …" >&2; exit 2; }
 	@# Debian keeps what venv needs in a package of its own.
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null \
-	  || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends python3-venv; } </dev/null \
+	  || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-venv; } </dev/null >&2 \
 	  || { echo "$(PYTHON) cannot make a virtual environment: install python3-venv" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-# Only a changed pyproject.toml installs again. `--group` needs pip 25.1.
-$(STAMP): pyproject.toml $(BIN)/python
+# Only a changed pyproject.toml installs again. `--group` needs pip 25.1. A venv whose making was cut short has no pip.
+$(STAMP): pyproject.toml | $(BIN)/python
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install -q 'pip>=25.1' </dev/null
 	$(BIN)/python -m pip install -q -e . --group dev </dev/null
 	@touch $@
