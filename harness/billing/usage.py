@@ -1,0 +1,188 @@
+"""Usage as providers report it, brought into disjoint buckets. Pure.
+
+Dialects differ in what contains what. OpenAI (chat and responses): cached input is part of input, reasoning
+part of output. Anthropic: both cache buckets stand beside input; thinking is inside output and not told apart.
+Gemini: cached is part of the prompt, thoughts stand beside the candidates. A shape that is not known, or that
+contradicts itself, is None: an unknown count, never a zero (CASES K02, K03, K05).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from harness.records.usage import Usage
+
+
+class Dialect(StrEnum):
+    """Whose shape a usage object has."""
+
+    OPENAI_CHAT = "openai.chat"
+    OPENAI_RESPONSES = "openai.responses"
+    ANTHROPIC = "anthropic"
+    GEMINI = "gemini"
+
+
+class _Contradiction(Exception):
+    """A count is no count, or counts contradict each other."""
+
+
+def normalise(raw: Any, dialect: Dialect | None = None) -> Usage | None:
+    """The usage object of a response as disjoint buckets; recognised by its keys unless `dialect` is given.
+
+    Where a provider states a total, the buckets add up to it, or the result is None.
+    """
+    if not isinstance(raw, Mapping) or not raw:
+        return None
+    spoken = dialect or recognise(raw)
+    if spoken is None:
+        return None
+    try:
+        return _READERS[spoken](raw)
+    except _Contradiction:
+        return None
+
+
+def recognise(raw: Mapping[str, Any]) -> Dialect | None:
+    """The dialect of a usage object, or None. `input_tokens` alone is read the same way by both who write it."""
+    if "prompt_tokens" in raw:
+        return Dialect.OPENAI_CHAT
+    if "promptTokenCount" in raw or "prompt_token_count" in raw:
+        return Dialect.GEMINI
+    if "input_tokens" in raw:
+        openai = {"input_tokens_details", "output_tokens_details", "total_tokens"} & raw.keys()
+        return Dialect.OPENAI_RESPONSES if openai else Dialect.ANTHROPIC
+    return None
+
+
+def merge_stream(chunks: Iterable[Any]) -> dict[str, Any] | None:
+    """One usage object from those of a stream: counts are cumulative, so the last word on each key counts.
+
+    None when no chunk carried usage: the stream was cut, or usage was not asked for.
+    """
+    merged: dict[str, Any] = {}
+    for chunk in chunks:
+        if isinstance(chunk, Mapping):
+            merged.update({key: value for key, value in chunk.items() if value is not None})
+    return merged or None
+
+
+def _openai_chat(raw: Mapping[str, Any]) -> Usage:
+    prompt, completion = _count(raw, "prompt_tokens"), _count(raw, "completion_tokens")
+    details = _part(raw, "prompt_tokens_details")
+    cached = _first(_count(details, "cached_tokens"), _count(raw, "cache_read_input_tokens", "prompt_cache_hit_tokens"))
+    written = _first(
+        _count(details, "cache_write_tokens", "cache_creation_tokens"), _count(raw, "cache_creation_input_tokens")
+    )
+    reasoning = _count(_part(raw, "completion_tokens_details"), "reasoning_tokens")
+    return _inclusive(prompt, cached, written, completion, reasoning, _count(raw, "total_tokens"))
+
+
+def _openai_responses(raw: Mapping[str, Any]) -> Usage:
+    details = _part(raw, "input_tokens_details")
+    return _inclusive(
+        _count(raw, "input_tokens"),
+        _count(details, "cached_tokens"),
+        _count(details, "cache_write_tokens", "cache_creation_tokens"),
+        _count(raw, "output_tokens"),
+        _count(_part(raw, "output_tokens_details"), "reasoning_tokens"),
+        _count(raw, "total_tokens"),
+    )
+
+
+def _inclusive(
+    prompt: int | None,
+    cached: int | None,
+    written: int | None,
+    completion: int | None,
+    reasoning: int | None,
+    total: int | None,
+) -> Usage:
+    """Cached input inside input, reasoning inside output. Some services that speak this dialect put reasoning
+    beside output: their stated total says so."""
+    visible = completion
+    if completion is not None and reasoning:
+        beside = prompt is not None and total == prompt + completion + reasoning
+        visible = completion if beside else _less(completion, reasoning)
+    usage = Usage(
+        input=_less(prompt, (cached or 0) + (written or 0)),
+        cache_read=cached,
+        cache_write=written,
+        output=visible,
+        reasoning=reasoning,
+    )
+    return _agreeing(usage, total)
+
+
+def _anthropic(raw: Mapping[str, Any]) -> Usage:
+    return Usage(
+        input=_count(raw, "input_tokens"),
+        cache_read=_count(raw, "cache_read_input_tokens"),
+        cache_write=_count(raw, "cache_creation_input_tokens"),
+        output=_count(raw, "output_tokens"),
+    )
+
+
+def _gemini(raw: Mapping[str, Any]) -> Usage:
+    prompt = _count(raw, "promptTokenCount", "prompt_token_count")
+    cached = _count(raw, "cachedContentTokenCount", "cached_content_token_count")
+    thoughts = _count(raw, "thoughtsTokenCount", "thoughts_token_count")
+    tools = _count(raw, "toolUsePromptTokenCount", "tool_use_prompt_token_count")
+    output = _count(raw, "candidatesTokenCount", "candidates_token_count")
+    total = _count(raw, "totalTokenCount", "total_token_count")
+    if output is None and total is not None and prompt is not None:
+        # The key is left out when the answer has no visible part; the total says so.
+        output = _less(total, prompt + (thoughts or 0) + (tools or 0))
+    fresh = _less(prompt, cached or 0)
+    usage = Usage(
+        input=None if fresh is None else fresh + (tools or 0), cache_read=cached, output=output, reasoning=thoughts
+    )
+    return _agreeing(usage, total)
+
+
+_READERS = {
+    Dialect.OPENAI_CHAT: _openai_chat,
+    Dialect.OPENAI_RESPONSES: _openai_responses,
+    Dialect.ANTHROPIC: _anthropic,
+    Dialect.GEMINI: _gemini,
+}
+
+
+def _count(raw: Mapping[str, Any], *names: str) -> int | None:
+    """The first of the named counts that is there."""
+    for name in names:
+        value = raw.get(name)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or value != value // 1:
+            raise _Contradiction
+        return int(value)
+    return None
+
+
+def _part(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = raw.get(name)
+    if part is None:
+        return {}
+    if not isinstance(part, Mapping):
+        raise _Contradiction
+    return part
+
+
+def _first(*counts: int | None) -> int | None:
+    return next((count for count in counts if count is not None), None)
+
+
+def _less(whole: int | None, part: int) -> int | None:
+    if whole is None:
+        return None
+    if part > whole:
+        raise _Contradiction
+    return whole - part
+
+
+def _agreeing(usage: Usage, total: int | None) -> Usage:
+    if not usage.known or (total is not None and usage.total != total):
+        raise _Contradiction
+    return usage
