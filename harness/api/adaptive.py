@@ -26,7 +26,13 @@ def make_bank(request: AdaptiveRequest, tasks: tuple[str, ...]) -> Bank:
     if request.history is None:
         return prior_bank(tasks, seed=request.seed)
     history = read_history(Path(request.history))
-    responses = Responses(run_ids=history.runs, item_ids=history.tasks, passes=history.passes, trials=history.trials)
+    responses = Responses(
+        run_ids=history.run_ids,
+        item_ids=history.tasks,
+        passes=history.passes.astype(float),
+        trials=history.trials.astype(float),
+        dates=history.dates,
+    )
     settings = CalibrationSettings(dims=request.dims or "auto", seed=request.seed)
     return calibrate(responses, settings).bank.align(tasks)
 

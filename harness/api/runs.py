@@ -145,7 +145,7 @@ def _new_row(prepared: Preparation, store: EvidenceStore) -> RunRow:
         retries=request.retries,
         seed=request.seed,
         secrets=tuple(secrets_of(request)),
-        prices=prepared.prices.label,
+        prices=prepared.prices.version,
         keep_cost_budgets=price_known(request, prepared.prices),
         extra=extra,
     )

@@ -13,7 +13,7 @@ from harness.records.errors import StoreError
 from harness.records.run import RunRow
 from harness.report.summary import Summary, summarise
 from harness.runner.schedule import UPDATE
-from harness.store.flat import flat_rows
+from harness.store.flat import flat_frame, flat_rows
 from harness.store.sqlite import SqliteStore
 
 DEFAULT_STORE = ".assay"
@@ -40,7 +40,7 @@ def outcomes(run: str, store: str | Path = DEFAULT_STORE) -> pd.DataFrame:
     Unknown values are missing (NA), never 0.
     """
     with open_store(store, create=False) as opened:
-        return pd.DataFrame([row.plain() for row in flat_rows(opened, opened.run(run).run)])
+        return flat_frame(flat_rows(opened, opened.run(run).run))
 
 
 def estimate_of(row: RunRow, store: EvidenceStore) -> Estimate | None:

@@ -6,13 +6,15 @@ import inspect
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from harness import plugins
 from harness.api.request import RunRequest
-from harness.billing.account import account
-from harness.billing.prices import GenaiPrices, PriceTable, load_prices
-from harness.billing.usage import normalise_openai_chat
+from harness.billing.account import accountant
+from harness.billing.prices import PriceTable, pricing, read_prices
+from harness.billing.public_prices import PublicPrices
+from harness.billing.usage import normalise
 from harness.gateway.openai import OpenAIChat
 from harness.protocols import ChatModel, EvidenceStore, Grader, SandboxProvider, Solver
 from harness.records.errors import ConfigError
@@ -73,13 +75,25 @@ def find_graders(suite: Suite) -> dict[str, Grader]:
 
 
 def find_prices(request: RunRequest) -> PriceTable:
-    """The price table of a run: the file it names, or genai-prices."""
-    return load_prices(request.prices) if request.prices else GenaiPrices()
+    """The price table of a run: the file it names, or the public list prices of today."""
+    return read_prices(request.prices) if request.prices else PublicPrices(datetime.now(UTC).date())
 
 
 def price_known(request: RunRequest, prices: PriceTable) -> bool:
     """Whether calls of the run's model can be priced; true for a run without a model."""
-    return request.model is None or prices.cost_usd(request.model, Usage(input=1, output=1)) is not None
+    if request.model is None:
+        return True
+    return pricing(prices, billed_by(request))(request.model, Usage(input=1, output=1)) is not None
+
+
+def billed_by(request: RunRequest) -> str | None:
+    """Who bills, as price tables know it: the service's URL; None where only the model's name can tell."""
+    return None if request.prices else service_url(request)
+
+
+def service_url(request: RunRequest) -> str:
+    """The model service's address: as asked, as $OPENAI_BASE_URL says, or OpenAI's own."""
+    return request.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
 
 
 def check_prices(request: RunRequest, suite: Suite, prices: PriceTable) -> None:
@@ -103,8 +117,9 @@ def make_model(request: RunRequest, base_url: str | None) -> ChatModel | None:
     """The model service of a run, or None for a run without a model."""
     if request.model is None:
         return None
-    url = base_url or request.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
-    return OpenAIChat(url, request.model, os.environ.get(request.api_key_env), normalise=normalise_openai_chat)
+    return OpenAIChat(
+        base_url or service_url(request), request.model, os.environ.get(request.api_key_env), normalise=normalise
+    )
 
 
 @dataclass(frozen=True)
@@ -122,13 +137,14 @@ class Parts:
 def make_services(request: RunRequest, parts: Parts) -> Services:
     """All services of a run."""
     graders = find_graders(parts.suite)
+    price = pricing(parts.prices, billed_by(request))
     return Services(
         provider=parts.provider,
         store=parts.store,
         solver=lambda spec: make_solver(parts.plugin),
         grader=lambda reference: graders[reference],
-        account=account,
-        price=parts.prices.cost_usd,
+        account=accountant(price),
+        price=price,
         model=make_model(request, parts.base_url) if parts.plugin.needs_model else None,
         redactor=Redactor(secrets_of(request)),
     )

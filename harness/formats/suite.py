@@ -47,12 +47,16 @@ class Gathered:
 
 
 def load_suite(
-    path_or_name: str | Path, formats: Sequence[TaskFormat] | None = None, lock: SuiteLock | None = None
+    path_or_name: str | Path,
+    formats: Sequence[TaskFormat] | None = None,
+    lock: SuiteLock | None = None,
+    *,
+    ignore_lock: bool = False,
 ) -> Suite:
     """The suite at a path, or the bundled one of that name (`./name` is always a path).
 
     A `suite.lock` in the folder pins it; a lone task or family is pinned by the lock of a folder around it that knows
-    its tasks. `lock` is used instead when it is given. Raises TaskError, or LoadErrors with all that is wrong in all
+    its tasks. `lock` is used instead when it is given, none with `ignore_lock` (to make one). Raises TaskError, or LoadErrors with all that is wrong in all
     folders, and ConfigError when there is no such suite.
     """
     folder = find_suite(path_or_name)
@@ -67,6 +71,8 @@ def load_suite(
         source=str(folder),
         locked=all(task.image.digest is not None for task in gathered.tasks),
     )
+    if ignore_lock:
+        return suite
     if lock is not None:
         return apply_lock(suite, lock, str(folder), whole=not single)
     lock_path = _lock_path(folder, suite, single)

@@ -13,6 +13,8 @@ from harness.protocols import EvidenceStore
 from harness.records.base import Record
 from harness.records.run import RunConfig, RunRow, TrialRow
 from harness.records.vocabulary import Outcome, Reason, StopReason
+from harness.runner.schedule import STOP
+from harness.store.flat import agent_name
 
 Estimator = Callable[[RunRow, EvidenceStore], Estimate | None]
 
@@ -72,13 +74,6 @@ class Summary(Record):
     trials: tuple[TrialLine, ...]
 
 
-def agent_name(config: RunConfig) -> str:
-    """The agent's name in flat files: as given, else solver and model."""
-    if config.agent:
-        return config.agent
-    return "/".join(part for part in (config.scaffold or config.solver.name, config.model) if part)
-
-
 def summarise(store: EvidenceStore, run: str, estimator: Estimator | None = None) -> Summary:
     """The summary of a run. Raises StoreError for an unknown one."""
     row = store.run(run)
@@ -88,7 +83,7 @@ def summarise(store: EvidenceStore, run: str, estimator: Estimator | None = None
     outcomes = {outcome: sum(line.outcome is outcome for line in lines) for outcome in Outcome}
     stops = Counter(line.stop for line in lines if line.stop is not None)
     estimate = estimator(row, store) if config.adaptive is not None and estimator is not None else None
-    planned = _planned(config)
+    planned = _planned(row, store)
     score, interval, kind = _headline(outcomes, planned, estimate)
     costs = [trial.result.cost_usd for trial in rows if trial.result is not None and trial.result.calls]
     graded = outcomes[Outcome.PASSED] + outcomes[Outcome.FAILED]
@@ -132,10 +127,16 @@ def last_attempts(rows: Iterable[TrialRow]) -> tuple[TrialRow, ...]:
     return tuple(latest[slot] for slot in sorted(latest))
 
 
-def _planned(config: RunConfig) -> int:
-    if config.adaptive is not None:
-        return min(config.adaptive.stop, len(config.tasks))
-    return len(config.tasks) * config.repeats
+def _planned(row: RunRow, store: EvidenceStore) -> int:
+    """Slots that must have a grade. An adaptive run that met its standard error needs no more than it has."""
+    config = row.config
+    if config.adaptive is None:
+        return len(config.tasks) * config.repeats
+    planned = min(config.adaptive.stop, len(config.tasks))
+    stops = [event.payload for event in store.events(row.run, [STOP])]
+    if stops and stops[-1]["reason"] == "standard_error":
+        return min(planned, int(stops[-1]["executed"]))
+    return planned
 
 
 def _headline(

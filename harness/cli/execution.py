@@ -1,0 +1,90 @@
+"""What `run` and `resume` share: the live display, signals, the result, the exit code."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+
+import anyio
+import typer
+
+from harness.api.request import RunRequest
+from harness.api.runs import Watch, execute, resume_async
+from harness.cli.options import print_json, say
+from harness.records.errors import ConfigError
+from harness.report.live import live_display
+from harness.report.summary import Summary
+from harness.report.text import summary_text
+from harness.runner.run import RunControl
+
+INTERRUPTED, NO_GRADE, GATE_FAILED = 130, 3, 4
+
+
+def carry_out(request: RunRequest, *, as_json: bool, fail_under: float | None) -> None:
+    """Run a request with a display; print the summary; exit as DESIGN says."""
+    _finish(_watched(lambda watch: execute(request, watch)), request.store, as_json, fail_under)
+
+
+def take_up(run: str, store: str, *, as_json: bool, fail_under: float | None) -> None:
+    """Resume a run likewise."""
+    _finish(_watched(lambda watch: resume_async(run, store, watch)), store, as_json, fail_under)
+
+
+def _watched(work: Callable[[Watch], Awaitable[Summary]]) -> tuple[Summary, bool]:
+    control = RunControl()
+
+    async def main() -> Summary:
+        with live_display(sys.stderr) as observer:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_listen, control)
+                summary = await work(Watch(observer, control))
+                group.cancel_scope.cancel()
+        return summary
+
+    return _unwrapped(main), control.interrupted
+
+
+def _unwrapped(main: Callable[[], Awaitable[Summary]]) -> Summary:
+    """anyio groups exceptions; a command line reports one."""
+    try:
+        return anyio.run(main)
+    except BaseExceptionGroup as group:
+        inner: BaseException = group
+        while isinstance(inner, BaseExceptionGroup):
+            inner = inner.exceptions[0]
+        raise inner from group
+
+
+async def _listen(control: RunControl) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            if control.interrupted:
+                say("interrupted again: cancelling what is left; what is stored stays")
+            else:
+                say("interrupted: sealing and storing what is under way; once more to cut it short")
+            control.interrupt()
+
+
+def _finish(ended: tuple[Summary, bool], store: str, as_json: bool, fail_under: float | None) -> None:
+    summary, interrupted = ended
+    if fail_under is not None and not 0 <= fail_under <= 1:
+        raise ConfigError(f"--fail-under {fail_under} is not between 0 and 1")
+    if as_json:
+        print_json(summary)
+    else:
+        print(summary_text(summary, store))
+    if interrupted or not summary.complete:
+        say(f"to carry out the rest: assay resume {summary.run}" + ("" if store == ".assay" else f" --store {store}"))
+    raise typer.Exit(exit_code(summary, interrupted=interrupted, fail_under=fail_under))
+
+
+def exit_code(summary: Summary, *, interrupted: bool = False, fail_under: float | None = None) -> int:
+    """The documented exit code of an ended run (DESIGN, "Exit codes")."""
+    if interrupted:
+        return INTERRUPTED
+    if not summary.complete:
+        return NO_GRADE
+    if fail_under is not None and (summary.score is None or summary.score < fail_under):
+        return GATE_FAILED
+    return 0

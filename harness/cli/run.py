@@ -1,0 +1,109 @@
+"""assay run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from harness.api.request import RunRequest, make_request, merged, read_request
+from harness.cli.execution import carry_out
+from harness.cli.options import AsJson
+from harness.records.errors import ConfigError
+
+app = typer.Typer(rich_markup_mode=None)
+
+Text = str | None
+EXAMPLES = """\b
+Examples:
+  assay run configs/demo.toml
+  assay run --suite terminal --solver reference --task 'csv-join/*'
+  assay run --suite terminal --solver agent --model gpt-5-mini --adaptive --stop 200 --history runs.csv
+"""
+
+
+@app.command(epilog=EXAMPLES)
+def run(
+    config: Annotated[Path | None, typer.Argument(help="A configuration file; options below override it.")] = None,
+    suite: Annotated[Text, typer.Option(help="Suite folder, or a bundled suite (terminal).")] = None,
+    solver: Annotated[
+        Text, typer.Option(help="reference, noop, mutated, agent, command, or path/to/file.py:name.")
+    ] = None,
+    solver_option: Annotated[list[str] | None, typer.Option(help="KEY=VALUE for the solver; repeatable.")] = None,
+    task: Annotated[list[str] | None, typer.Option(help="Only tasks whose id matches this glob; repeatable.")] = None,
+    model: Annotated[Text, typer.Option(help="Model name, as the service knows it.")] = None,
+    base_url: Annotated[Text, typer.Option(help="OpenAI-compatible service, e.g. http://127.0.0.1:8000/v1.")] = None,
+    api_key_env: Annotated[Text, typer.Option(help="Variable that holds the API key.")] = None,
+    concurrency: Annotated[int | None, typer.Option(help="Trials in flight.")] = None,
+    repeats: Annotated[int | None, typer.Option(help="Trials per task (fixed runs).")] = None,
+    adaptive: Annotated[bool, typer.Option("--adaptive", help="Let the adaptive engine choose the tasks.")] = False,
+    stop: Annotated[int | None, typer.Option(help="Adaptive: stop at this many graded tasks.")] = None,
+    stop_se: Annotated[float | None, typer.Option(help="Adaptive: or at this standard error, in pp.")] = None,
+    policy: Annotated[Text, typer.Option(help="Adaptive: d_optimal, pass_rate or random.")] = None,
+    history: Annotated[Text, typer.Option(help="Adaptive: flat CSV of past runs to calibrate on.")] = None,
+    bank: Annotated[Text, typer.Option(help="Adaptive: a calibrated bank (npz) instead of a history.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Override every task's wall-time budget.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Override every task's token budget.")] = None,
+    max_steps: Annotated[int | None, typer.Option(help="Override every task's step budget.")] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Override every task's cost budget, in USD.")] = None,
+    prices: Annotated[Text, typer.Option(help="Price table (TOML) instead of genai-prices.")] = None,
+    allow_unknown_price: Annotated[
+        bool, typer.Option("--allow-unknown-price", help="Run without cost budgets when the price is unknown.")
+    ] = False,
+    retries: Annotated[int | None, typer.Option(help="New attempts after infrastructure faults.")] = None,
+    agent: Annotated[Text, typer.Option(help="The agent's name in exports.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the run.")] = None,
+    fail_under: Annotated[float | None, typer.Option(help="Exit 4 when the score is below this (0 to 1).")] = None,
+    store: Annotated[Text, typer.Option(envvar="ASSAY_STORE", help="Folder of the evidence store [.assay].")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a solver on a suite, fixed or adaptively."""
+    chosen = {"stop": stop, "stop_se": stop_se, "policy": policy, "history": history, "bank": bank}
+    wanted = {key: value for key, value in chosen.items() if value is not None}
+    values: dict[str, Any] = {
+        "suite": suite,
+        "solver": solver,
+        "solver_options": _pairs(solver_option or []) or None,
+        "tasks": tuple(task) if task else None,
+        "model": model,
+        "base_url": base_url,
+        "api_key_env": api_key_env,
+        "concurrency": concurrency,
+        "repeats": repeats,
+        "adaptive": wanted or None,
+        "budget": {"wall_s": max_seconds, "tokens": max_tokens, "steps": max_steps, "cost_usd": max_cost},
+        "prices": prices,
+        "allow_unknown_price": True if allow_unknown_price else None,
+        "retries": retries,
+        "agent": agent,
+        "seed": seed,
+        "store": store,
+    }
+    carry_out(_request(config, values, adaptive), as_json=as_json, fail_under=fail_under)
+
+
+def _request(config: Path | None, values: dict[str, Any], adaptive: bool) -> RunRequest:
+    if config is not None:
+        return read_request(config, values)
+    if values["suite"] is None:
+        raise ConfigError("no suite", remedy="give --suite NAME or a configuration file")
+    if values["adaptive"] and not adaptive:
+        raise ConfigError(
+            f"{', '.join('--' + key.replace('_', '-') for key in values['adaptive'])} without --adaptive",
+            remedy="add --adaptive",
+        )
+    plain = merged({}, values)
+    if adaptive:
+        plain.setdefault("adaptive", {})
+    return make_request(plain)
+
+
+def _pairs(options: list[str]) -> dict[str, Any]:
+    pairs: dict[str, Any] = {}
+    for option in options:
+        key, separator, value = option.partition("=")
+        if not separator or not key:
+            raise ConfigError(f"--solver-option {option!r} is not KEY=VALUE")
+        pairs[key] = value
+    return pairs

@@ -1,0 +1,109 @@
+"""The shell: which commands there are, and what an error becomes.
+
+Commands are listed here with the first line of their help, so that `assay --help` imports none of them; a test
+holds the two together.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+COMMANDS = {
+    "doctor": "Say what works on this machine, what does not, and what to do about it.",
+    "setup": "Start or find a container engine and build or pull the base image.",
+    "suite": "List, show, lint and lock suites of tasks.",
+    "run": "Run a solver on a suite, fixed or adaptively.",
+    "resume": "Carry out what a run still lacks: planned minus passed and failed.",
+    "runs": "List the runs of a store.",
+    "show": "Show a run: score, interval, outcomes and stops.",
+    "trial": "Show a trial: its result and its events.",
+    "export": "Write a run as a flat CSV, one row per attempt.",
+    "verify": "Re-derive every hash chain of a run and name the first broken event.",
+    "gc": "Remove containers and networks that dead runs left behind.",
+    "sim-model": "Serve simulated agents behind an OpenAI-compatible API on loopback.",
+}
+INTERRUPTED = 130
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"harness.cli.{cmd_name.replace('-', '_')}")
+        command = typer.main.get_command(module.app)
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    name="assay",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Measure an agent, and the instrument it is measured with.",
+    epilog=(
+        "Exit codes: 0 every planned trial has a grade; 2 usage or configuration; 3 some planned trial has no grade;"
+        " 4 a gate failed; 5 the engine or a service cannot be reached; 130 interrupted."
+        " Example: assay run --suite terminal --solver reference --task 'csv-join/*'"
+    ),
+)
+
+
+@app.callback()
+def _options(
+    debug: bool = typer.Option(False, "--debug", help="Show a traceback with an error."),
+) -> None:
+    if debug:
+        os.environ["ASSAY_DEBUG"] = "1"
+
+
+def run_command_line() -> None:
+    """Parse, run, and turn an error into one message and a documented exit code."""
+    # Imported late: `assay --help` needs none of it.
+    try:
+        app()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone; nothing to tell it
+        sys.exit(0)
+    except Exception as error:  # noqa: BLE001  # the last resort of a command line
+        sys.exit(_told(error))
+
+
+def _told(error: Exception) -> int:
+    from harness.adaptive.errors import AdaptiveError
+    from harness.records.errors import AssayError
+
+    if os.environ.get("ASSAY_DEBUG"):
+        traceback.print_exception(error)
+    if isinstance(error, AssayError):
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    if isinstance(error, AdaptiveError):
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(
+        f"error: {type(error).__name__}: {error}\nThis is a fault of Assay's own; --debug shows where.",
+        file=sys.stderr,
+    )
+    return 1

@@ -1,0 +1,38 @@
+"""assay verify."""
+
+from __future__ import annotations
+
+import typer
+
+from harness.api.stores import open_store
+from harness.cli.options import AsJson, RunId, Store, print_json
+from harness.store.verify import verify_run
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(epilog="Example: assay verify latest")
+def verify(run: RunId = "latest", store: Store = ".assay", as_json: AsJson = False) -> None:
+    """Re-derive every hash chain of a run and name the first broken event."""
+    with open_store(store, create=False) as opened:
+        report = verify_run(opened, opened.run(run).run)
+    if as_json:
+        problems = [{"stream": p.stream, "event": p.seq, "what": p.what} for p in report.problems]
+        print_json(
+            {
+                "run": report.run,
+                "ok": report.ok,
+                "events": report.events,
+                "trials": len(report.trials),
+                "problems": problems,
+                "notices": list(report.notices),
+            }
+        )
+    else:
+        for problem in report.problems:
+            print(problem)
+        for notice in report.notices:
+            print(f"note: {notice}")
+        state = "intact" if report.ok else f"BROKEN: {len(report.problems)} problem(s), the first one above"
+        print(f"{report.run}: {report.events} events in {len(report.trials)} trial(s): {state}")
+    raise typer.Exit(0 if report.ok else 3)
