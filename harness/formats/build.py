@@ -2,8 +2,12 @@
 
 Harbor's defaults stand: no `[agent] timeout_sec` is no wall limit, the verifier has 600 s, the network is public, the
 verifier shares the agent's container. Absent cpus, memory and storage become those of :class:`Limits` (1, 2048 MB,
-10240 MB: the values Harbor's older schemas had by default). Values of `env` keep their `${VAR}` templates: nobody resolves a host variable while loading, so that a
-task's version never depends on whose machine reads it.
+10240 MB: the values Harbor's older schemas had by default). Without `[environment] workdir` it is the one that the
+Dockerfile ends in, else /app. Values of `env` keep their `${VAR}` templates: nobody resolves a host variable while
+loading, so that a task's version never depends on whose machine reads it.
+
+Where there is a Dockerfile, `environment/` is its build context and nothing else: `environment/files/` and
+`environment/setup.sh` have Assay's meaning there only when `[assay] setup` names a script.
 """
 
 from __future__ import annotations
@@ -190,10 +194,10 @@ class _Builder:
         setup = self._setup_path()
         changes: dict[str, Any] = {} if assay.setup_sec is None else {"setup_s": assay.setup_sec}
         return Environment(
-            workdir=machine.workdir or DEFAULT_WORKDIR,
+            workdir=self._workdir,
             user=_user(self.settings.agent.user),
             env=machine.env,
-            files=tree_below(self.source, "environment/files"),
+            files=tree_below(self.source, "environment/files") if self._prepares else FileTree(),
             setup=setup.removeprefix("environment/") if setup else None,
             setup_files=(
                 tree_below(self.source, "environment", leave_out=("Dockerfile", "files/")) if setup else FileTree()
@@ -202,10 +206,23 @@ class _Builder:
             **changes,
         )
 
+    @cached_property
+    def _prepares(self) -> bool:
+        """Whether files and scripts in `environment/` are for Assay to use."""
+        return self.settings.assay.setup is not None or DOCKERFILE not in self.source.paths()
+
+    @cached_property
+    def _workdir(self) -> str:
+        if self.settings.environment.workdir is not None:
+            return self.settings.environment.workdir
+        if DOCKERFILE in self.source.paths():
+            return last_workdir(self.source.read(DOCKERFILE).content.decode("utf-8", "replace")) or DEFAULT_WORKDIR
+        return DEFAULT_WORKDIR
+
     def _setup_path(self) -> str | None:
         setup = self.settings.assay.setup
         if setup is None:
-            return DEFAULT_SETUP if DEFAULT_SETUP in self.source.paths() else None
+            return DEFAULT_SETUP if self._prepares and DEFAULT_SETUP in self.source.paths() else None
         inside = posixpath.normpath(setup)
         if not inside.startswith("environment/") or inside.startswith("environment/files/"):
             remedy = "put the script in environment/, outside environment/files/"
@@ -294,13 +311,12 @@ class _Builder:
         )
 
     def _artifacts(self) -> tuple[str, ...]:
-        workdir = self.settings.environment.workdir or DEFAULT_WORKDIR
         paths: list[str] = []
         for index, entry in enumerate(self.settings.artifacts):
             given = entry.source if isinstance(entry, Artifact) else entry
             if ".." in given.split("/"):
                 raise self._fault(f"artifacts[{index}] = {given!r}: no '..' here", ("artifacts", index))
-            path = posixpath.normpath(posixpath.join(workdir, given))
+            path = posixpath.normpath(posixpath.join(self._workdir, given))
             if path not in paths:
                 paths.append(path)
         return tuple(paths)
@@ -317,6 +333,18 @@ class _Builder:
         if isinstance(value, float) and not math.isfinite(value):
             raise self._fault(f"{value} cannot be kept as JSON", key, "write it as text")
         return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def last_workdir(dockerfile: str) -> str | None:
+    """The folder that a Dockerfile's last stage works in, where it says so without variables."""
+    workdir = ""
+    for line in dockerfile.splitlines():
+        word, _, rest = line.strip().partition(" ")
+        if word.upper() == "FROM":
+            workdir = ""
+        elif word.upper() == "WORKDIR":
+            workdir = posixpath.normpath(posixpath.join(workdir, rest.strip().strip("\"'")))
+    return workdir if workdir.startswith("/") and "$" not in workdir else None
 
 
 def _user(user: str | int | None) -> str | None:

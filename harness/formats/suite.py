@@ -56,8 +56,8 @@ def load_suite(
     """The suite at a path, or the bundled one of that name (`./name` is always a path).
 
     A `suite.lock` in the folder pins it; a lone task or family is pinned by the lock of a folder around it that knows
-    its tasks. `lock` is used instead when it is given, none with `ignore_lock` (to make one). Raises TaskError, or LoadErrors with all that is wrong in all
-    folders, and ConfigError when there is no such suite.
+    its tasks. `lock` is used instead when it is given, none with `ignore_lock` (to make one). Raises TaskError, or
+    LoadErrors with all that is wrong in all folders, and ConfigError when there is no such suite.
     """
     folder = find_suite(path_or_name)
     formats = default_formats() if formats is None else formats
