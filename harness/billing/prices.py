@@ -1,112 +1,41 @@
 """Dated price tables: what a model's tokens cost, or None when that is not known. Never a guess, never 0.
 
 A model is found by its exact id or by an alias that somebody declared; a prefix or a family resemblance finds
-nothing, because it once charged three times the price (CASES K11). Prices are for one call: some rates depend
-on how much input the call has, so a bill adds costs, it does not price added-up usage.
+nothing, because it once charged three times the price (CASES K11). The table's label is recorded with the
+run, so that a new table never re-prices history.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
-from harness.records.base import Record
+from harness.billing.genai import GenaiPrices
+from harness.billing.price import Price, cost_usd
 from harness.records.errors import ConfigError
 from harness.records.usage import Usage
 
-PER_TOKENS = 1_000_000
-
-
-class Step(Record):
-    """A rate for the whole call when its input, cached included, exceeds `above_tokens`."""
-
-    above_tokens: int = Field(ge=0)
-    usd: float = Field(ge=0, allow_inf_nan=False)
-
-
-class Rate(Record):
-    """USD per million tokens of one bucket; of several steps the highest that applies counts."""
-
-    usd: float = Field(ge=0, allow_inf_nan=False)
-    steps: tuple[Step, ...] = ()
-
-    def at(self, input_tokens: int) -> float:
-        """The rate of a call with that much input."""
-        reached = [step for step in self.steps if input_tokens > step.above_tokens]
-        return max(reached, key=lambda step: step.above_tokens).usd if reached else self.usd
-
-
-class Price(Record):
-    """What one model's tokens cost. Reasoning costs what output costs. None: no price is known for that bucket."""
-
-    input: Rate
-    output: Rate
-    cache_read: Rate | None = None
-    cache_write: Rate | None = None
-    source: str = ""  # the table, its version and date
-
-    @classmethod
-    def flat(
-        cls,
-        *,
-        input: float,
-        output: float,
-        cache_read: float | None = None,
-        cache_write: float | None = None,
-        source: str = "",
-    ) -> Price:
-        """A price without steps, from USD per million tokens."""
-        return cls(
-            input=Rate(usd=input),
-            output=Rate(usd=output),
-            cache_read=None if cache_read is None else Rate(usd=cache_read),
-            cache_write=None if cache_write is None else Rate(usd=cache_write),
-            source=source,
-        )
+__all__ = ["ChainedPrices", "FixedPrices", "GenaiPrices", "PriceTable", "fixed_prices", "load_prices"]
 
 
 class PriceTable(Protocol):
-    """A dated table. `version` is recorded with the run; a new table never re-prices history."""
+    """A dated table; `label` says which one, of which day."""
 
     @property
-    def version(self) -> str: ...
+    def label(self) -> str: ...
 
-    def price(self, model: str, provider: str | None = None) -> Price | None:
+    def price(self, model: str) -> Price | None:
         """The price of exactly that model, or None."""
         ...
 
-
-def cost_usd(usage: Usage | None, price: Price | None) -> float | None:
-    """The cost of one call in USD. None when the usage, the price, or the price of a used bucket is unknown.
-
-    A cache bucket that the provider does not report at all is taken as unused.
-    """
-    if usage is None or price is None or usage.input is None or usage.output is None:
-        return None
-    input_tokens = usage.input + (usage.cache_read or 0) + (usage.cache_write or 0)
-    buckets = (
-        (usage.input, price.input),
-        (usage.cache_read or 0, price.cache_read),
-        (usage.cache_write or 0, price.cache_write),
-        (usage.output + (usage.reasoning or 0), price.output),
-    )
-    cost = 0.0
-    for tokens, rate in buckets:
-        if tokens and rate is None:
-            return None
-        if tokens and rate is not None:
-            cost += tokens * rate.at(input_tokens)
-    return cost / PER_TOKENS
-
-
-def pricing(table: PriceTable, provider: str | None = None) -> Callable[[str, Usage], float | None]:
-    """A function from a model's name and one call's usage to its cost in USD, None when unknown."""
-    return lambda model, usage: cost_usd(usage, table.price(model, provider))
+    def cost_usd(self, model: str, usage: Usage) -> float | None:
+        """The cost of one call of exactly that model, or None when it is not known."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -119,11 +48,14 @@ class FixedPrices:
     name: str = "fixed"
 
     @property
-    def version(self) -> str:
+    def label(self) -> str:
         return f"{self.name} {self.date}"
 
-    def price(self, model: str, provider: str | None = None) -> Price | None:
+    def price(self, model: str) -> Price | None:
         return self.prices.get(self.aliases.get(model, model))
+
+    def cost_usd(self, model: str, usage: Usage) -> float | None:
+        return cost_usd(usage, self.price(model))
 
 
 @dataclass(frozen=True)
@@ -133,12 +65,15 @@ class ChainedPrices:
     tables: tuple[PriceTable, ...]
 
     @property
-    def version(self) -> str:
-        return " + ".join(table.version for table in self.tables)
+    def label(self) -> str:
+        return " + ".join(table.label for table in self.tables)
 
-    def price(self, model: str, provider: str | None = None) -> Price | None:
-        found = (table.price(model, provider) for table in self.tables)
+    def price(self, model: str) -> Price | None:
+        found = (table.price(model) for table in self.tables)
         return next((price for price in found if price is not None), None)
+
+    def cost_usd(self, model: str, usage: Usage) -> float | None:
+        return cost_usd(usage, self.price(model))
 
 
 def fixed_prices(table: Mapping[str, Any], *, place: str = "prices") -> FixedPrices:
@@ -158,7 +93,7 @@ def fixed_prices(table: Mapping[str, Any], *, place: str = "prices") -> FixedPri
     return FixedPrices(str(date), prices, {str(a): str(t) for a, t in aliases.items()}, name)
 
 
-def read_prices(file: str | Path) -> FixedPrices:
+def load_prices(file: str | Path) -> FixedPrices:
     """A fixed table from a TOML file. Raises ConfigError."""
     path = Path(file)
     try:

@@ -44,6 +44,11 @@ def normalise(raw: Any, dialect: Dialect | None = None) -> Usage | None:
         return None
 
 
+def normalise_openai_chat(raw: Any) -> Usage | None:
+    """The `usage` of an OpenAI-compatible chat answer as disjoint buckets."""
+    return normalise(raw, Dialect.OPENAI_CHAT)
+
+
 def recognise(raw: Mapping[str, Any]) -> Dialect | None:
     """The dialect of a usage object, or None. `input_tokens` alone is read the same way by both who write it."""
     if "prompt_tokens" in raw:

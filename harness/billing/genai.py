@@ -14,32 +14,41 @@ from decimal import Decimal
 from importlib.metadata import version
 from typing import Any
 
-from harness.billing.prices import Price, Rate, Step
+from harness.billing.price import Price, Rate, Step, cost_usd
+from harness.records.usage import Usage
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
 
 
 @dataclass(frozen=True)
-class PublicPrices:
-    """A :class:`harness.billing.prices.PriceTable` of public list prices as of one day.
+class GenaiPrices:
+    """A :class:`harness.billing.prices.PriceTable` of public list prices as of one day (UTC).
 
-    `aliases` maps names that a service uses (dated ids, deployment names) to ids of the table.
+    `provider` is an id ("openai") or the service's URL. Without one, all providers that list a model must agree,
+    else nobody knows which one bills. `aliases` maps names that a service uses (dated ids, deployment names) to
+    ids of the table.
     """
 
-    as_of: date
+    provider: str | None = None
+    as_of: date = field(default_factory=_today)
     aliases: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def version(self) -> str:
+    def label(self) -> str:
         return f"genai-prices {version('genai-prices')}, as of {self.as_of.isoformat()}"
 
-    def price(self, model: str, provider: str | None = None) -> Price | None:
-        """The price of exactly `model`; `provider` is an id ("openai") or the service's URL.
-
-        Without a provider, all that list the model must agree, else nobody knows which one bills. None as well
-        for prices by the hour of the day and for fees per request: those are not a price per token.
-        """
+    def price(self, model: str) -> Price | None:
+        """The price of exactly `model`. None as well for prices by the hour of the day and for fees per request:
+        those are not a price per token."""
         asked = self.aliases.get(model, model)
-        found = {self._price(entry) for entry in _entries(asked, provider)}
+        found = {self._price(entry) for entry in _entries(asked, self.provider)}
         return found.pop() if len(found) == 1 else None
+
+    def cost_usd(self, model: str, usage: Usage) -> float | None:
+        """The cost of one call of exactly `model`, or None when it is not known."""
+        return cost_usd(usage, self.price(model))
 
     def _price(self, entry: Any) -> Price | None:
         from genai_prices import types
@@ -58,7 +67,7 @@ class PublicPrices:
             # A table without a cache price lists no discount: cached input costs what input costs.
             cache_read=fresh if prices.cache_read_mtok is None else _rate(prices.cache_read_mtok),
             cache_write=fresh if prices.cache_write_mtok is None else _rate(prices.cache_write_mtok),
-            source=self.version,
+            source=self.label,
         )
 
 
