@@ -1,0 +1,69 @@
+"""Adaptive testing: calibrate items on past runs, choose the next task, estimate the whole suite from a part
+of it.
+
+Arrays in, frozen results out; numpy and scipy only; no state but the engine's, no file but a bank's own. In
+five lines:
+
+    history = Responses.from_cells(rows)                       # (run, item, True | False | None)
+    bank = calibrate(history).bank.align(suite_item_ids)
+    engine = AdaptiveEngine(bank, EngineSettings(seed=7, stops=(TasksStop(200),)))
+    while isinstance(step := engine.next(), Choice):
+        engine.observe(step.item, run_it(step.item))
+    print(engine.estimate())
+"""
+
+from __future__ import annotations
+
+from harness.adaptive.bank import Bank, prior_bank
+from harness.adaptive.bank_file import load_bank, save_bank
+from harness.adaptive.calibrate import Calibration, CalibrationSettings, calibrate
+from harness.adaptive.engine import AdaptiveEngine, EngineSettings
+from harness.adaptive.errors import AdaptiveError
+from harness.adaptive.estimators import Estimate, Estimator, PIrt, PosteriorPredictive, estimator_named
+from harness.adaptive.likelihood import Priors
+from harness.adaptive.policies import DOptimal, PassRate, Policy, Random, policy_named
+from harness.adaptive.provenance import Convergence, Provenance
+from harness.adaptive.responses import Responses
+from harness.adaptive.selection import Candidate, Choice
+from harness.adaptive.simulate import Population, simulate_population
+from harness.adaptive.state import AbilityState, Withdrawal
+from harness.adaptive.stops import StandardErrorStop, Stop, StopReason, StopRule, StopView, TasksStop
+
+__all__ = [
+    "AbilityState",
+    "AdaptiveEngine",
+    "AdaptiveError",
+    "Bank",
+    "Calibration",
+    "CalibrationSettings",
+    "Candidate",
+    "Choice",
+    "Convergence",
+    "DOptimal",
+    "EngineSettings",
+    "Estimate",
+    "Estimator",
+    "PIrt",
+    "PassRate",
+    "Policy",
+    "Population",
+    "PosteriorPredictive",
+    "Priors",
+    "Provenance",
+    "Random",
+    "Responses",
+    "StandardErrorStop",
+    "Stop",
+    "StopReason",
+    "StopRule",
+    "StopView",
+    "TasksStop",
+    "Withdrawal",
+    "calibrate",
+    "estimator_named",
+    "load_bank",
+    "policy_named",
+    "prior_bank",
+    "save_bank",
+    "simulate_population",
+]

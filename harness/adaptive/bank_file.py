@@ -1,0 +1,95 @@
+"""A bank as one `.npz` file: float64 arrays and one JSON document, no pickle, lossless, the same bytes for
+the same bank.
+
+Members: `alpha`, `beta`, `prior_mean`, `prior_covariance`, `calibrated`, `item_covariance` (absent if None),
+and `document`, the UTF-8 bytes of {"format": 1, "item_ids": […], "provenance": {…}, "digest": …}. Reading
+derives the digest again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.adaptive.bank import Bank
+from harness.adaptive.errors import BankFileError
+from harness.adaptive.provenance import Provenance
+
+FORMAT = 1
+_ARRAYS = ("alpha", "beta", "prior_mean", "prior_covariance", "calibrated")
+
+
+def save_bank(bank: Bank, path: str | os.PathLike[str]) -> None:
+    """Write `bank` to exactly `path`, whole or not at all; an existing file is replaced. Raises OSError if it
+    cannot.
+    """
+    target = Path(path)
+    document = {
+        "format": FORMAT,
+        "item_ids": list(bank.item_ids),
+        "provenance": bank.provenance.as_dict(),
+        "digest": bank.digest,
+    }
+    members: dict[str, Any] = {name: getattr(bank, name) for name in _ARRAYS}
+    if bank.item_covariance is not None:
+        members["item_covariance"] = bank.item_covariance
+    members["document"] = np.frombuffer(json.dumps(document, sort_keys=True).encode(), dtype=np.uint8)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as stream:
+            np.savez(stream, **members)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def load_bank(path: str | os.PathLike[str]) -> Bank:
+    """The bank that `save_bank` wrote, bit for bit.
+
+    Raises
+    ------
+    BankFileError
+        If the file is no bank, has another format version, or its content does not give the digest it states.
+    OSError
+        If it cannot be read.
+    """
+    place = os.fspath(path)
+    try:
+        with np.load(place, allow_pickle=False) as members:
+            document = json.loads(bytes(members["document"]).decode())
+            arrays = {name: members[name] for name in _ARRAYS}
+            covariance = members["item_covariance"] if "item_covariance" in members.files else None
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as fault:
+        raise BankFileError(
+            f"not a bank file ({fault})", place=place, remedy="Give a file written by save_bank"
+        ) from fault
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise BankFileError(
+            "another format version",
+            place=place,
+            remedy=f"This version reads format {FORMAT}; calibrate again",
+        )
+    try:
+        bank = Bank(
+            item_ids=tuple(document["item_ids"]),
+            provenance=Provenance.from_dict(document["provenance"]),
+            item_covariance=covariance,
+            **arrays,
+        )
+        stated = document["digest"]
+    except (ValueError, KeyError, TypeError) as fault:
+        raise BankFileError(f"incomplete ({fault})", place=place, remedy="Calibrate again") from fault
+    if bank.digest != stated:
+        raise BankFileError(
+            "the content does not give the digest it states",
+            place=place,
+            remedy="The file was altered; restore it or calibrate again",
+        )
+    return bank

@@ -1,0 +1,217 @@
+"""The adaptive engine: which item next, what is known so far, when to stop.
+
+A thin shell around an immutable `AbilityState`. `next` is a pure function of bank, seed, policy, the events
+so far and the list of items in flight: asking twice gives the same answer and changes nothing. Only
+`observe`, `withdraw` and `reinstate` do, each is an event, and `replay` of the events on a new engine of the
+same bank and settings gives every later answer to the same bits.
+
+    engine = AdaptiveEngine(bank, EngineSettings(seed=7, stops=(TasksStop(200),)))
+    while isinstance(step := engine.next(in_flight), Choice): …start step.item…
+    engine.observe(item, passed)
+    engine.estimate()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.adaptive.bank import Bank
+from harness.adaptive.errors import EngineError, StateError, UnconvergedBankError
+from harness.adaptive.estimators import Estimate, Estimator, PIrt
+from harness.adaptive.keys import seeded_keys
+from harness.adaptive.policies import DOptimal, Policy
+from harness.adaptive.selection import Choice, pool_of, select
+from harness.adaptive.state import AbilityState, Withdrawal
+from harness.adaptive.stops import Stop, StopReason, StopRule, StopView, TasksStop
+
+DEFAULT_TASKS = 200
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """`stops` are asked in order, the first with a reason wins; `level` is that of the interval; `top`
+    candidates go into a choice.
+
+    `allow_unconverged` uses a bank whose fit did not converge, which is otherwise refused.
+    """
+
+    policy: Policy = field(default_factory=DOptimal)
+    estimator: Estimator = field(default_factory=PIrt)
+    stops: tuple[StopRule, ...] = (TasksStop(DEFAULT_TASKS),)
+    seed: int = 0
+    level: float = 0.95
+    top: int = 5
+    allow_unconverged: bool = False
+
+
+class AdaptiveEngine:
+    """One agent's adaptive run over one bank. Items are named by id.
+
+    Raises
+    ------
+    UnconvergedBankError
+        If the bank's fit did not converge and the settings do not allow that.
+    """
+
+    def __init__(self, bank: Bank, settings: EngineSettings | None = None) -> None:
+        self._settings = settings or EngineSettings()
+        convergence = bank.provenance.convergence
+        if not convergence.converged and not self._settings.allow_unconverged:
+            raise UnconvergedBankError(
+                f"the fit stopped after {convergence.iterations} iterations with gradient"
+                f" {convergence.max_gradient:.2g} (tolerance {convergence.tolerance:.2g})",
+                place=f"bank {bank.digest[:12]}",
+                remedy="Calibrate with more iterations, or set allow_unconverged and say so",
+            )
+        self._bank = bank
+        self._keys = seeded_keys(self._settings.seed, "choice", bank.item_ids)
+        self._state = AbilityState.start(bank)
+        self._events: list[dict[str, Any]] = []
+
+    @property
+    def bank(self) -> Bank:
+        """The bank it was made with."""
+        return self._bank
+
+    @property
+    def settings(self) -> EngineSettings:
+        """The settings it was made with."""
+        return self._settings
+
+    @property
+    def state(self) -> AbilityState:
+        """The present state: an immutable value that stays as it is when the engine moves on."""
+        return self._state
+
+    @property
+    def events(self) -> tuple[dict[str, Any], ...]:
+        """Copies of everything that changed the state, in order, as plain JSON-able values for `replay`."""
+        return tuple(dict(event) for event in self._events)
+
+    def describe(self) -> dict[str, Any]:
+        """What `replay` needs beside the events, and a reader: bank digest and provenance, policy, estimator,
+        seed, stops.
+        """
+        return {
+            "bank": self._bank.digest,
+            "provenance": self._bank.provenance.as_dict(),
+            "policy": self._settings.policy.name,
+            "estimator": self._settings.estimator.name,
+            "seed": self._settings.seed,
+            "level": self._settings.level,
+            "stops": [repr(rule) for rule in self._settings.stops],
+        }
+
+    def next(self, pending: Sequence[str] = ()) -> Choice | Stop:
+        """The next item, given those in flight (in any order), or why there is none.
+
+        Raises
+        ------
+        BankError
+            If a pending item is not in the bank.
+        StateError
+            If one is listed twice, has an outcome already or was withdrawn.
+        """
+        in_flight = self._in_flight(pending)
+        found = self._stop(in_flight)
+        if found is not None:
+            reason, detail = found
+            withdrawn = len(self._state.withdrawn)
+            return Stop(reason, detail, len(self._state.items), len(in_flight), withdrawn)
+        settings = self._settings
+        return select(settings.policy, self._state, in_flight, self._keys, settings.seed, settings.top)
+
+    def observe(self, item: str, passed: bool) -> None:
+        """Take in an outcome. Raises BankError on an unknown item, StateError on a second outcome or a
+        withdrawn item.
+        """
+        self._state = self._state.observe(self._position(item), passed)
+        self._events.append({"kind": "observe", "item": item, "passed": bool(passed)})
+
+    def withdraw(self, item: str, kind: Withdrawal | str, reason: str = "") -> None:
+        """Take an item out of the pool: "unavailable" (leaves the estimated population too) or "ungraded"
+        (stays in it).
+
+        Raises BankError on an unknown item, EngineError on another kind, StateError if it has an outcome or
+        was withdrawn before.
+        """
+        meant = _withdrawal(kind)
+        self._state = self._state.withdraw(self._position(item), meant, reason)
+        self._events.append({"kind": "withdraw", "item": item, "as": meant.value, "reason": reason})
+
+    def reinstate(self, item: str) -> None:
+        """Put a withdrawn item back. Raises BankError on an unknown item, StateError if it was not withdrawn."""
+        self._state = self._state.reinstate(self._position(item))
+        self._events.append({"kind": "reinstate", "item": item})
+
+    def estimate(self) -> Estimate:
+        """The estimate from the outcomes so far; finite before the first (see `Estimate`)."""
+        return self._settings.estimator.estimate(self._state, self._settings.level)
+
+    def replay(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Apply events as `events` gave them, in order.
+
+        Raises
+        ------
+        EngineError
+            On an event of unknown kind or without its keys; the events before it have been applied.
+        BankError, StateError
+            As the method of the same name does.
+        """
+        for number, event in enumerate(events):
+            try:
+                kind, item = event["kind"], event["item"]
+                if kind == "observe":
+                    self.observe(item, event["passed"])
+                elif kind == "withdraw":
+                    self.withdraw(item, event["as"], event["reason"])
+                elif kind == "reinstate":
+                    self.reinstate(item)
+                else:
+                    raise EngineError(
+                        f"unknown kind {kind!r}", place=f"event {number}", remedy="Replay what this version wrote"
+                    )
+            except KeyError as missing:
+                raise EngineError(
+                    f"no {missing.args[0]!r}", place=f"event {number}", remedy="Replay whole events, in order"
+                ) from missing
+
+    def _position(self, item: str) -> int:
+        return int(self._bank.positions([item])[0])
+
+    def _in_flight(self, pending: Sequence[str]) -> tuple[int, ...]:
+        positions = tuple(self._position(item) for item in pending)
+        for item, position in zip(pending, positions, strict=True):
+            if not self._state.open[position] or positions.count(position) > 1:
+                raise StateError(
+                    "is in flight, yet listed twice, or has an outcome, or was withdrawn",
+                    place=f"item {item!r}",
+                    remedy="List each item from its choice until its outcome, once",
+                )
+        return positions
+
+    def _stop(self, in_flight: tuple[int, ...]) -> tuple[StopReason, str] | None:
+        view = StopView(self._state, len(in_flight), self.estimate)
+        for rule in self._settings.stops:
+            found = rule.check(view)
+            if found is not None:
+                return found
+        if len(pool_of(self._state, in_flight)):
+            return None
+        withdrawn = len(self._state.withdrawn)
+        if withdrawn:
+            return StopReason.NONE_AVAILABLE, f"the rest of the bank, {withdrawn} items, is withdrawn"
+        return StopReason.BANK_EXHAUSTED, f"all {len(self._bank)} items of the bank are executed or in flight"
+
+
+def _withdrawal(kind: Withdrawal | str) -> Withdrawal:
+    try:
+        return Withdrawal(kind)
+    except ValueError:
+        raise EngineError(
+            f"no withdrawal {kind!r}",
+            place="withdraw",
+            remedy="Give one of " + ", ".join(known.value for known in Withdrawal),
+        ) from None

@@ -1,0 +1,185 @@
+"""What is known of one agent in mid-run: an immutable value, replaced at each outcome.
+
+An outcome (item i, y) updates by one Sherman–Morrison step, the predictor,
+
+    Σ ← Σ − w Σα αᵀΣ / (1 + w αᵀΣα),      θ ← θ + Σα (y − p),      w = p(1−p),
+
+and then by Newton steps to the exact MAP of all outcomes so far (`ability`), O(k d² + d³) for k outcomes. So
+θ̂ equals batch re-estimation to about 1e-10 whatever the order of arrival, and the same list of outcomes
+rebuilds the same bits.
+
+An item is in one of four places. *Open*: may be chosen. *Observed*: has its outcome. *Ungraded*: ran but has
+no grade, so it gives no information, is never chosen again, and stays among the items whose pass rate is
+estimated. *Unavailable*: the instrument is broken there; it leaves the estimated population as well. Items in
+flight are the caller's to list (`AbilityState.planning`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+
+from harness.adaptive.ability import information_at, log_posterior, maximise
+from harness.adaptive.arrays import BoolArray, FloatArray, IntArray, sigmoid
+from harness.adaptive.bank import Bank
+from harness.adaptive.errors import StateError
+
+
+class Withdrawal(Enum):
+    """Why an item leaves the pool without an outcome."""
+
+    UNAVAILABLE = "unavailable"
+    UNGRADED = "ungraded"
+
+
+@dataclass(frozen=True, eq=False)
+class AbilityState:
+    """θ̂, its covariance, and where every item stands. Begin with `AbilityState.start(bank)`.
+
+    `theta` (d,) is the MAP; `covariance` (d, d) the inverse of the information there, prior included. `items`
+    and `outcomes` are in order of observation. `withdrawn` maps positions to (kind, reason). No array is
+    written to after construction.
+    """
+
+    bank: Bank
+    theta: FloatArray
+    covariance: FloatArray
+    items: tuple[int, ...]
+    outcomes: tuple[bool, ...]
+    withdrawn: dict[int, tuple[Withdrawal, str]]
+    open: BoolArray
+    counted: BoolArray
+
+    @classmethod
+    def start(cls, bank: Bank) -> AbilityState:
+        """Before any outcome: θ̂ is the prior mean, the covariance the prior's, every item open and counted."""
+        everything = np.ones(len(bank), dtype=np.bool_)
+        return cls(bank, bank.prior_mean, bank.prior_covariance, (), (), {}, everything, everything)
+
+    @classmethod
+    def rebuild(cls, bank: Bank, outcomes: Iterable[tuple[int, bool]]) -> AbilityState:
+        """The state after these outcomes in this order, to the same bits as observing them one by one."""
+        state = cls.start(bank)
+        for item, passed in outcomes:
+            state = state.observe(item, passed)
+        return state
+
+    def observe(self, item: int, passed: bool) -> AbilityState:
+        """The state with one more outcome.
+
+        Raises
+        ------
+        StateError
+            If the item has an outcome already, or was withdrawn and not reinstated.
+        """
+        self._require_open(item)
+        items, outcomes = (*self.items, item), (*self.outcomes, bool(passed))
+        loading = self.bank.alpha[item]
+        p = sigmoid(np.atleast_1d(loading @ self.theta - self.bank.beta[item]))[0]
+        predicted = downdate(self.covariance, loading, float(p * (1.0 - p)))
+        guess = self.theta + predicted @ loading * (float(passed) - p)
+        loadings, offsets = self.bank.alpha[list(items)], self.bank.beta[list(items)]
+        prior = (self.bank.prior_mean, self.bank.prior_precision)
+        theta = maximise(guess, loadings, offsets, np.array(outcomes, dtype=np.float64), prior)
+        inverse = np.linalg.inv(information_at(theta, loadings, offsets, self.bank.prior_precision))
+        still_open = self.open.copy()
+        still_open[item] = False
+        return replace(
+            self,
+            theta=theta,
+            covariance=(inverse + inverse.T) / 2,
+            items=items,
+            outcomes=outcomes,
+            open=still_open,
+        )
+
+    def withdraw(self, item: int, kind: Withdrawal, reason: str) -> AbilityState:
+        """The state without this item in the pool; θ̂ and information are as before. Raises StateError as
+        `observe` does.
+        """
+        self._require_open(item)
+        still_open, still_counted = self.open.copy(), self.counted
+        still_open[item] = False
+        if kind is Withdrawal.UNAVAILABLE:
+            still_counted = self.counted.copy()
+            still_counted[item] = False
+        withdrawn = {**self.withdrawn, item: (kind, reason)}
+        return replace(self, withdrawn=withdrawn, open=still_open, counted=still_counted)
+
+    def reinstate(self, item: int) -> AbilityState:
+        """The state with a withdrawn item open and counted again; raises StateError if it was not withdrawn."""
+        if item not in self.withdrawn:
+            raise StateError("was not withdrawn", place=self._name(item), remedy="Reinstate withdrawn items only")
+        now_open, now_counted = self.open.copy(), self.counted.copy()
+        now_open[item] = now_counted[item] = True
+        withdrawn = {at: why for at, why in self.withdrawn.items() if at != item}
+        return replace(self, withdrawn=withdrawn, open=now_open, counted=now_counted)
+
+    def planning(self, pending: Sequence[int]) -> FloatArray:
+        """The covariance (d, d) with the expected information of items in flight, in the order of their
+        positions.
+
+        Σ ← Σ − w Σα αᵀΣ / (1 + w αᵀΣα) for each, at the present θ̂: an outcome not yet known moves
+        information, not θ̂.
+        """
+        covariance = self.covariance
+        p = self.bank.probability(self.theta) if pending else np.zeros(0)
+        for item in sorted(pending):
+            covariance = downdate(covariance, self.bank.alpha[item], float(p[item] * (1.0 - p[item])))
+        return covariance
+
+    @property
+    def unexecuted(self) -> BoolArray:
+        """(N,) items of the estimated population that have no outcome: open ones and ungraded ones."""
+        mask = self.counted.copy()
+        mask[list(self.items)] = False
+        return mask
+
+    @property
+    def n_passed(self) -> int:
+        """Number of observed passes."""
+        return sum(self.outcomes)
+
+    @property
+    def n_population(self) -> int:
+        """Number of items whose pass rate is estimated: all but the unavailable."""
+        return int(self.counted.sum())
+
+    @property
+    def log_posterior(self) -> float:
+        """ℓ(θ̂) of `ability`: finite for any number of outcomes (CASES S10)."""
+        at: IntArray = np.array(self.items, dtype=np.int64)
+        prior = (self.bank.prior_mean, self.bank.prior_precision)
+        y = np.array(self.outcomes, dtype=np.float64)
+        return log_posterior(self.theta, self.bank.alpha[at], self.bank.beta[at], y, prior)
+
+    def _require_open(self, item: int) -> None:
+        if not 0 <= item < len(self.bank):
+            raise StateError(
+                f"the bank has {len(self.bank)} items", place=f"item {item}", remedy="Give a position within it"
+            )
+        if item in self.withdrawn:
+            kind, reason = self.withdrawn[item]
+            raise StateError(
+                f"was withdrawn as {kind.value} ({reason or 'no reason given'})",
+                place=self._name(item),
+                remedy="Reinstate it first if that no longer holds",
+            )
+        if not self.open[item]:
+            raise StateError(
+                "already has an outcome",
+                place=self._name(item),
+                remedy="Give each item once; repeated trials belong to calibration",
+            )
+
+    def _name(self, item: int) -> str:
+        return f"item {self.bank.item_ids[item]!r}" if 0 <= item < len(self.bank) else f"item {item}"
+
+
+def downdate(covariance: FloatArray, loading: FloatArray, weight: float) -> FloatArray:
+    """(Σ⁻¹ + w α αᵀ)⁻¹ by Sherman–Morrison: Σ − w Σα αᵀΣ / (1 + w αᵀΣα), (d, d), O(d²); w ≥ 0."""
+    column = covariance @ loading
+    return covariance - np.multiply.outer(column, column) * (weight / (1.0 + weight * float(loading @ column)))

@@ -1,0 +1,11 @@
+"""Stop rules, one file each. That the pool is empty is no rule: the engine always stops then, and says which
+way it is empty.
+"""
+
+from __future__ import annotations
+
+from harness.adaptive.stops.protocol import Stop, StopReason, StopRule, StopView
+from harness.adaptive.stops.standard_error import StandardErrorStop
+from harness.adaptive.stops.tasks import TasksStop
+
+__all__ = ["StandardErrorStop", "Stop", "StopReason", "StopRule", "StopView", "TasksStop"]

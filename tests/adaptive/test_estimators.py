@@ -1,0 +1,98 @@
+"""Estimates against their formulas, their edges, and the coverage of their intervals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from harness.adaptive import AbilityState, PIrt, PosteriorPredictive, Withdrawal, prior_bank
+from harness.adaptive.errors import EngineError
+from harness.adaptive.estimators import ESTIMATORS, Estimator
+
+from .banks import random_bank
+
+
+def test_p_irt_is_observed_passes_plus_predictions() -> None:
+    bank = random_bank(4)
+    state = AbilityState.rebuild(bank, [(0, True), (1, False), (2, True)])
+    estimate = PIrt().estimate(state)
+    p = bank.probability(state.theta)[3:]
+    assert estimate.value == pytest.approx((2 + p.sum()) / 30)
+    lever = ((p * (1 - p))[:, None] * bank.alpha[3:]).sum(axis=0)
+    expected = math.sqrt(lever @ state.covariance @ lever + (p * (1 - p)).sum()) / 30
+    assert estimate.standard_error == pytest.approx(expected)
+    assert estimate.upper - estimate.value == pytest.approx(1.959964 * expected, rel=1e-6)
+    assert (estimate.executed, estimate.n_items, estimate.level, estimate.method) == (3, 30, 0.95, "p_irt")
+
+
+def test_posterior_predictive_matches_the_integral_over_theta_and_item() -> None:
+    bank = random_bank(4, d=2)
+    rng = np.random.default_rng(0)
+    roots = 0.4 * rng.normal(size=(30, 3, 3))
+    bank = replace(bank, item_covariance=roots @ roots.transpose(0, 2, 1))
+    assert bank.item_covariance is not None
+    state = AbilityState.rebuild(bank, [(i, i % 2 == 0) for i in range(6)])
+    value = PosteriorPredictive().estimate(state).value
+    total, draws = 0.0, 40_000
+    thetas = rng.multivariate_normal(state.theta, state.covariance, draws)
+    for item in range(6, 30):
+        mean = np.append(bank.alpha[item], bank.beta[item])
+        x = np.append(state.theta, -1.0)
+        spread = np.sqrt(x @ bank.item_covariance[item] @ x)
+        logits = thetas @ mean[:2] - mean[2] + spread * rng.normal(size=draws)
+        total += float(np.mean(1 / (1 + np.exp(-logits))))
+    assert value == pytest.approx((3 + total) / 30, abs=0.004)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: e.name)
+def test_edges(estimator: Estimator) -> None:
+    bank = random_bank(4)
+    nothing = estimator.estimate(AbilityState.start(bank))
+    assert 0 <= nothing.lower < nothing.value < nothing.upper <= 1
+    assert math.isfinite(nothing.standard_error)
+    whole = AbilityState.rebuild(bank, [(i, i < 12) for i in range(30)])
+    done = estimator.estimate(whole)
+    assert (done.value, done.lower, done.upper, done.standard_error) == (0.4, 0.4, 0.4, 0.0)
+    empty = AbilityState.start(bank)
+    for item in range(30):
+        empty = empty.withdraw(item, Withdrawal.UNAVAILABLE, "gold failed")
+    gone = estimator.estimate(empty)
+    assert gone.n_items == 0
+    assert all(math.isnan(v) for v in (gone.value, gone.lower, gone.upper, gone.standard_error))
+    for level in (0.0, 1.0, 95.0):
+        with pytest.raises(EngineError, match="level"):
+            estimator.estimate(whole, level)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: e.name)
+def test_bounds_never_leave_what_is_still_possible(estimator: Estimator) -> None:
+    bank = random_bank(4)
+    for passed in (True, False):
+        state = AbilityState.start(bank)
+        for item in range(29):
+            state = state.observe(item, passed)
+            estimate = estimator.estimate(state)
+            done = state.n_passed / 30
+            assert done <= estimate.lower <= estimate.value <= estimate.upper <= done + (29 - item) / 30
+
+
+def test_unavailable_items_leave_the_population_and_ungraded_ones_are_predicted() -> None:
+    bank = random_bank(4)
+    state = AbilityState.rebuild(bank, [(0, True), (1, False)])
+    p = bank.probability(state.theta)
+    without = PIrt().estimate(state.withdraw(5, Withdrawal.UNAVAILABLE, "gold failed"))
+    assert without.n_items == 29
+    assert without.value == pytest.approx((1 + p[2:].sum() - p[5]) / 29)
+    assert PIrt().estimate(state.withdraw(5, Withdrawal.UNGRADED, "crash")) == PIrt().estimate(state)
+
+
+def test_without_a_history_the_estimate_is_close_to_the_sample_mean() -> None:
+    bank = prior_bank([f"item-{i}" for i in range(100)])
+    state = AbilityState.rebuild(bank, [(i, i % 4 != 0) for i in range(60)])
+    estimate = PIrt().estimate(state)
+    assert estimate.value == pytest.approx(0.75, abs=0.01)
+    sampling = math.sqrt(0.75 * 0.25 / 60 * (1 - 0.6))
+    assert estimate.standard_error == pytest.approx(sampling, rel=0.1)

@@ -1,0 +1,151 @@
+"""Policies against their definitions, ties, the pool's rules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from harness.adaptive import AbilityState, AdaptiveEngine, Choice, EngineSettings, PIrt, policy_named, prior_bank
+from harness.adaptive.errors import EngineError
+from harness.adaptive.estimators import estimator_named
+from harness.adaptive.keys import seeded_keys
+from harness.adaptive.policies import POLICIES, DOptimal, PassRate, Random, View
+from harness.adaptive.selection import pool_of, select
+
+from .banks import random_bank
+
+
+def view_of(state: AbilityState, pending: tuple[int, ...] = ()) -> View:
+    bank = state.bank
+    keys = seeded_keys(0, "choice", bank.item_ids)
+    return View(state, pool_of(state, pending), pending, state.planning(pending), bank.probability(state.theta), keys)
+
+
+def test_d_optimal_value_is_the_gain_in_log_determinant() -> None:
+    bank = random_bank(2)
+    state = AbilityState.rebuild(bank, [(0, True), (5, False), (9, True)])
+    view = view_of(state, (3, 4))
+    values = DOptimal().values(view)
+    information = np.linalg.inv(view.covariance)
+    p = bank.probability(state.theta)
+    for item, value in zip(view.candidates, values, strict=True):
+        more = information + p[item] * (1 - p[item]) * np.outer(bank.alpha[item], bank.alpha[item])
+        gain = np.linalg.slogdet(more)[1] - np.linalg.slogdet(information)[1]
+        assert np.log1p(value) == pytest.approx(gain, abs=1e-9)
+
+
+def test_pass_rate_value_is_the_drop_of_variance_of_the_linearised_total() -> None:
+    bank = random_bank(2)
+    state = AbilityState.rebuild(bank, [(0, True), (5, False), (9, True)])
+    view = view_of(state, (3,))
+    values = PassRate().values(view)
+    rest = [i for i in range(30) if i not in {0, 5, 9, 3}]
+    w = view.probability * (1 - view.probability)
+    # The joint covariance of the outcomes of the rest, to first order in θ.
+    joint = (w[rest, None] * bank.alpha[rest]) @ view.covariance @ (w[rest, None] * bank.alpha[rest]).T + np.diag(
+        w[rest]
+    )
+    for item, value in zip(view.candidates, values, strict=True):
+        at = rest.index(item)
+        assert value == pytest.approx(joint[at].sum() ** 2 / joint[at, at], rel=1e-9)
+
+
+def test_pass_rate_ignores_what_nothing_unexecuted_depends_on() -> None:
+    bank = random_bank(2, n=20, d=2)
+    alpha = np.zeros((20, 2))
+    alpha[:19, 0], alpha[19, 1] = 1.0, 3.0
+    bank = replace(bank, alpha=alpha, beta=np.zeros(20), prior_mean=np.zeros(2), prior_covariance=np.eye(2))
+    state = AbilityState.start(bank)
+    keys = seeded_keys(0, "choice", bank.item_ids)
+    assert select(DOptimal(), state, (), keys, 0).index == 19
+    assert select(PassRate(), state, (), keys, 0).index != 19
+
+
+def test_random_is_uniform_over_seeds_and_ignores_outcomes() -> None:
+    names = [f"item-{i}" for i in range(8)]
+    bank = prior_bank(names)
+    first = [AdaptiveEngine(bank, EngineSettings(policy=Random(), seed=seed)).next() for seed in range(1600)]
+    counts = np.bincount([choice.index for choice in first if isinstance(choice, Choice)], minlength=8)
+    assert counts.sum() == 1600
+    assert ((counts - 200) ** 2 / 200).sum() < 24.3  # χ², 7 degrees of freedom, 0.1 %
+    orders = []
+    for passed in (True, False):
+        engine = AdaptiveEngine(bank, EngineSettings(policy=Random(), seed=4))
+        order = []
+        while isinstance(step := engine.next(), Choice):
+            engine.observe(step.item, passed)
+            order.append(step.item)
+        orders.append(order)
+    assert orders[0] == orders[1]
+    assert sorted(orders[0]) == sorted(names)
+
+
+def test_ties_are_broken_by_seed_and_not_by_position() -> None:
+    bank = prior_bank([f"item-{i}" for i in range(50)])
+    first = {AdaptiveEngine(bank, EngineSettings(seed=seed)).next().index for seed in range(40)}  # type: ignore[union-attr]
+    assert len(first) > 15
+    one, two = (AdaptiveEngine(bank, EngineSettings(seed=9)).next() for _ in range(2))
+    assert one == two
+
+
+def test_prior_only_items_wait_until_no_calibrated_one_is_left() -> None:
+    """CASES S06."""
+    calibrated = np.ones(30, dtype=bool)
+    calibrated[[1, 2]] = False
+    bank = replace(random_bank(1), calibrated=calibrated)
+    for policy in POLICIES:
+        engine = AdaptiveEngine(bank, EngineSettings(policy=policy, seed=3))
+        order = []
+        while isinstance(step := engine.next(), Choice):
+            engine.observe(step.item, step.index % 3 == 0)
+            order.append(step.index)
+        assert set(order[-2:]) == {1, 2}
+
+
+def test_the_record_of_a_choice_is_ranked_and_complete() -> None:
+    state = AbilityState.rebuild(random_bank(1), [(0, True), (3, False)])
+    keys = seeded_keys(0, "choice", state.bank.item_ids)
+    choice = select(DOptimal(), state, (7, 5), keys, seed=11, top=4)
+    values = DOptimal().values(view_of(state, (5, 7)))
+    assert [c.value for c in choice.candidates] == sorted(values, reverse=True)[:4]
+    assert (choice.item, choice.index, choice.value) == (
+        choice.candidates[0].item,
+        choice.candidates[0].index,
+        choice.candidates[0].value,
+    )
+    assert (choice.executed, choice.pool, choice.pending, choice.seed) == (2, 26, ("item-5", "item-7"), 11)
+    assert choice.theta == tuple(state.theta)
+    expected = np.linalg.slogdet(np.linalg.inv(state.planning((5, 7))))[1]
+    assert choice.logdet_information == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_policy_of_ones_own_works_and_a_broken_one_is_named() -> None:
+    class Hardest:
+        name = "hardest"
+
+        def values(self, view: View) -> np.ndarray:
+            return np.array(view.state.bank.beta[view.candidates])
+
+    class Broken:
+        name = "broken"
+
+        def values(self, view: View) -> np.ndarray:
+            return np.full(len(view.candidates), np.nan)
+
+    bank = random_bank(1)
+    choice = AdaptiveEngine(bank, EngineSettings(policy=Hardest())).next()
+    assert isinstance(choice, Choice)
+    assert choice.index == int(np.argmax(bank.beta))
+    with pytest.raises(EngineError, match="'broken'"):
+        AdaptiveEngine(bank, EngineSettings(policy=Broken())).next()
+
+
+def test_names_find_their_parts() -> None:
+    assert [policy_named(policy.name) for policy in POLICIES] == list(POLICIES)
+    assert estimator_named("p_irt") == PIrt()
+    with pytest.raises(EngineError, match="d_optimal, pass_rate, random"):
+        policy_named("best")
+    with pytest.raises(EngineError, match="posterior_predictive"):
+        estimator_named("best")
