@@ -26,6 +26,11 @@ def explained(place: Path) -> Iterator[None]:
         raise _from_system(error, place) from error
 
 
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether SQLite found the file itself broken."""
+    return (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF in _DAMAGED
+
+
 def disk_full(place: Path) -> StoreError:
     """The disk is full; nothing stored before is lost."""
     return StoreError(
@@ -40,7 +45,7 @@ def _from_sqlite(error: sqlite3.Error, place: Path) -> StoreError:
     primary = code & 0xFF
     if primary == sqlite3.SQLITE_FULL:
         return disk_full(place)
-    if primary in _DAMAGED:
+    if is_damage(error):
         return StoreError(
             f"the database is damaged ({error})",
             place=str(place),

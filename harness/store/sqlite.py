@@ -22,10 +22,11 @@ from harness.records.run import RunRow, TrialRow
 from harness.records.trial import TrialPlan
 from harness.store.blobs import BlobFolder
 from harness.store.chain import Head, StoredEvent, chain_drafts, empty_head, event_of
-from harness.store.faults import explained
+from harness.store.faults import explained, is_damage
 from harness.store.leases import Leases
 from harness.store.lookup import choose
 from harness.store.rows import PLAN_QUERY, TRIAL_QUERY, StoredPlan, body_of, pack_plans, parse, trial_row, unpack_plan
+from harness.store.salvage import examine
 from harness.store.schema import INDEXED_KINDS, SCHEMA_VERSION, migrate, version_of
 
 _BUSY_S = 30.0
@@ -48,11 +49,19 @@ class SqliteStore:
             self._connection = sqlite3.connect(
                 self.path, timeout=busy_s, isolation_level=None, check_same_thread=False, cached_statements=64
             )
-            try:
+        try:
+            with explained(self.path):
                 self._prepare()
-            except BaseException:
-                self._connection.close()
-                raise
+        except StoreError as error:
+            self._connection.close()
+            if isinstance(error.__cause__, sqlite3.DatabaseError) and is_damage(error.__cause__):
+                raise StoreError(
+                    error.message, place=error.place, remedy=f"{examine(self.folder)}; {error.remedy}"
+                ) from error
+            raise
+        except BaseException:
+            self._connection.close()
+            raise
 
     def _prepare(self) -> None:
         execute = self._connection.execute

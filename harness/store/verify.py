@@ -19,7 +19,7 @@ from harness.records.event import chain_start, link_body
 from harness.records.run import RunRow
 from harness.records.trial import IllegalMove, TrialPlan, TrialState, move
 from harness.store.chain import StoredEvent
-from harness.store.rows import StoredPlan, unpack_plan
+from harness.store.rows import StoredPlan, parse, unpack_plan
 
 
 @dataclass(frozen=True)
@@ -287,9 +287,9 @@ def _closings(store: Verifiable, run: str) -> tuple[dict[str, list[tuple[int, di
 
 def _run_row_problems(run: str, body: str) -> list[Problem]:
     try:
-        row = RunRow.model_validate_json(body)
-    except ValueError:
-        return [Problem(run, None, "the run's row is damaged")]
+        row = parse(RunRow, body)
+    except StoreError as error:
+        return [Problem(run, None, f"the run's row is damaged: {error.message}")]
     problems = []
     if row.run != run:
         problems.append(Problem(run, None, f"the run's row was written for run {row.run}"))
