@@ -1,0 +1,1 @@
+"""Wrong references made from right ones: declared mutations, and operators on scripts and diffs."""
