@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections import deque
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
@@ -34,12 +33,11 @@ from harness.records.run import AdaptiveConfig, RunConfig, RunRow
 from harness.records.suite import Suite
 from harness.records.task import Task
 from harness.report.summary import Summary, summarise
-from harness.runner.journal import Journal, utc_now
+from harness.runner.journal import utc_now
 from harness.runner.progress import Observer, Tally
-from harness.runner.recovery import close_abandoned, close_unwitnessed, settle_missed
-from harness.runner.resume import chosen_slots, open_slots, planned_slots
+from harness.runner.recovery import new_schedule, restored_schedule
 from harness.runner.run import Run, RunControl
-from harness.runner.schedule import CHOICE, UPDATE, AdaptiveSchedule, FixedSchedule, Schedule, Slot
+from harness.runner.schedule import Schedule
 from harness.runner.services import Services
 from harness.sandbox.provider import DockerSandboxProvider
 from harness.store.sqlite import SqliteStore
@@ -158,10 +156,7 @@ def new_run_id() -> str:
 
 
 def _new_schedule(config: RunConfig, store: EvidenceStore) -> Schedule:
-    if config.adaptive is None:
-        slots = planned_slots(config)
-        return FixedSchedule(slots, len(slots))
-    return AdaptiveSchedule(engine_for(config, store), min(config.adaptive.stop, len(config.tasks)))
+    return new_schedule(config, engine_for(config, store) if config.adaptive is not None else None)
 
 
 async def _carry_out(
@@ -179,37 +174,11 @@ async def _carry_out(
         stack.enter_context(store.own(row.run))
         tally = None
         if schedule is None:
-            schedule = _restored_schedule(row, services)
+            engine = engine_for(row.config, store) if row.config.adaptive is not None else None
+            schedule = restored_schedule(row, services, engine)
             tally = _tally_so_far(row, schedule, services)
         tasks: Mapping[str, Task] = {task.id: task for task in prepared.suite.tasks}
         await Run(row, tasks, schedule, services, control=watch.control, observer=watch.observer, tally=tally).run()
-
-
-def _restored_schedule(row: RunRow, services: Services) -> Schedule:
-    """Close what a dead process left, then rebuild the schedule from the run's own events."""
-    store, config = services.store, row.config
-    close_abandoned(store.trials(row.run), services)
-    rows = store.trials(row.run)
-    close_unwitnessed(row.run, rows, services)
-    if config.adaptive is None:
-        slots = planned_slots(config)
-        return FixedSchedule(open_slots(slots, rows), len(slots))
-    schedule = AdaptiveSchedule(engine_for(config, store), min(config.adaptive.stop, len(config.tasks)))
-    choices = [event.payload for event in store.events(row.run, [CHOICE])]
-    schedule.restore(choices, [event.payload for event in store.events(row.run, [UPDATE])])
-    settle_missed(row.run, rows, schedule, services)
-    waiting = open_slots(chosen_slots(choices), rows)
-    schedule.waiting = deque(_within_stop(schedule, waiting, services, row.run))
-    return schedule
-
-
-def _within_stop(schedule: AdaptiveSchedule, waiting: tuple[Slot, ...], services: Services, run_id: str) -> list[Slot]:
-    """Chosen slots that still need a grade, as many as the stop has room for; withdrawn ones come back first."""
-    room = max(0, schedule.planned - schedule.engine.estimate().executed)
-    taken = list(waiting[:room])
-    journal = Journal(services.store, run_id, redactor=services.redactor)
-    services.store.append([journal.draft(kind, payload) for kind, payload in schedule.reinstate(taken)])
-    return taken
 
 
 def _tally_so_far(row: RunRow, schedule: Schedule, services: Services) -> Tally:

@@ -1,16 +1,19 @@
-"""Brings the evidence of a dead process to an end, so that nothing it did or paid for is lost."""
+"""Takes a run up again: the evidence of a dead process is brought to an end, so that nothing it did or paid for is
+lost, and the schedule is rebuilt from the run's own events."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
+from harness.adaptive.engine import AdaptiveEngine
 from harness.records.event import Event
 from harness.records.grade import TrialResult
-from harness.records.run import TrialRow
+from harness.records.run import RunConfig, RunRow, TrialRow
 from harness.records.vocabulary import Outcome, Reason, StopReason
 from harness.runner.journal import Journal, utc_now
-from harness.runner.resume import abandoned
-from harness.runner.schedule import UPDATE, Schedule, Slot
+from harness.runner.resume import abandoned, chosen_slots, open_slots, planned_slots
+from harness.runner.schedule import CHOICE, UPDATE, AdaptiveSchedule, FixedSchedule, Schedule, Slot
 from harness.runner.services import Services
 from harness.runner.trial import CLOSED, closing
 
@@ -28,6 +31,37 @@ def close_unwitnessed(run: str, rows: Iterable[TrialRow], services: Services) ->
         head = list(services.store.events(row.trial))[-1]
         journal.note(*closing(row.slot, row.task, row.result, head))
     return len(missed)
+
+
+def new_schedule(config: RunConfig, engine: AdaptiveEngine | None) -> Schedule:
+    """The schedule of a run that begins; `engine` is the run's own for an adaptive run."""
+    if config.adaptive is None or engine is None:
+        slots = planned_slots(config)
+        return FixedSchedule(slots, len(slots))
+    return AdaptiveSchedule(engine, min(config.adaptive.stop, len(config.tasks)))
+
+
+def restored_schedule(row: RunRow, services: Services, engine: AdaptiveEngine | None) -> Schedule:
+    """Close what a dead process left, then rebuild the schedule: what is still to do is exactly what was planned minus
+    what passed or failed, and an adaptive run makes the same next choice. `engine` must be new."""
+    store, run = services.store, row.run
+    close_abandoned(store.trials(run), services)
+    rows = store.trials(run)
+    close_unwitnessed(run, rows, services)
+    schedule = new_schedule(row.config, engine)
+    if not isinstance(schedule, AdaptiveSchedule):
+        slots = planned_slots(row.config)
+        return FixedSchedule(open_slots(slots, rows), len(slots))
+    choices = [event.payload for event in store.events(run, [CHOICE])]
+    schedule.restore(choices, [event.payload for event in store.events(run, [UPDATE])])
+    settle_missed(run, rows, schedule, services)
+    # Chosen slots without a grade go first, as many as the stop has room for; withdrawn items come back for them.
+    room = max(0, schedule.planned - schedule.engine.estimate().executed)
+    waiting = open_slots(chosen_slots(choices), rows)[:room]
+    journal = Journal(store, run, redactor=services.redactor)
+    store.append([journal.draft(kind, payload) for kind, payload in schedule.reinstate(waiting)])
+    schedule.waiting = deque(waiting)
+    return schedule
 
 
 def close_abandoned(rows: Iterable[TrialRow], services: Services) -> int:
