@@ -10,7 +10,11 @@ from harness.mutations.edits import Edit, Operator, Replacement, line_of
 _NUMBER = re.compile(r"(?<![\w.$#&\\])(\d+)(?![\w])")
 _FIELD = re.compile(r"(?<=\$)(\d+)(?![\w])")  # awk's $3
 _STRING = re.compile(r"\"([A-Za-z][\w .,:-]*)\"|'([A-Za-z][\w .,:-]*)'")
-_COMPARISON = re.compile(r"(?<![-=<>!+*/&|^%~])(==|!=|<=|>=|<|>)(?![=<>(&|])")
+# A lone < or > is a comparison between blanks or between operands; after a file descriptor, or before a path or a
+# quote, it redirects.
+_COMPARISON = re.compile(
+    r"(?<![-=<>!+*/&|^%~])(?:(==|!=|<=|>=)(?!=)|(?<=\s)([<>])(?=\s+[\w($-])|(?<=[\w)\]])(?<![\s;]\d)([<>])(?=[\w($-]))"
+)
 _OPPOSITE = {"==": "!=", "!=": "==", "<=": ">", ">=": "<", "<": ">=", ">": "<="}
 
 
@@ -32,9 +36,9 @@ def number_edits(code: str) -> Iterator[Edit]:
 def comparison_edits(code: str) -> Iterator[Edit]:
     """Each comparison turned into its opposite."""
     for match in _COMPARISON.finditer(code):
-        old = match.group(1)
+        old = match.group()
         detail = f"{old} becomes {_OPPOSITE[old]}"
-        parts = (Replacement(match.start(1), match.end(1), _OPPOSITE[old]),)
+        parts = (Replacement(match.start(), match.end(), _OPPOSITE[old]),)
         yield Edit(Operator.COMPARISON, line_of(code, match.start()), detail, parts)
 
 
