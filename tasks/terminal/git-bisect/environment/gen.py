@@ -125,8 +125,8 @@ def write(path: str) -> list[str]:
     feed = "\n".join(stream).encode()
     subprocess.run([*git, "fast-import", "--quiet", "--force", "--export-marks=.git/m"], input=feed, check=True)
     subprocess.run([*git, "reset", "-q", "--hard", "main"], check=True)
-    for key, value in {"user.name": "Solver", "user.email": "solver@example.org", "gc.auto": "0"}.items():
-        subprocess.run([*git, "config", key, value], check=True)
+    with open(f"{path}/.git/config", "a") as config:
+        config.write("[user]\n\tname = Solver\n\temail = solver@example.org\n[gc]\n\tauto = 0\n")
     with open(f"{path}/.git/m") as file:
         marks = dict(line.split() for line in file)
     subprocess.run(["rm", f"{path}/.git/m"], check=True)

@@ -1,0 +1,4 @@
+#!/bin/bash
+set -eu
+~{ solution }~
+git -C /app/repo status --short
