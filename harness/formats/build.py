@@ -55,7 +55,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Identity:
-    """What a task is called, and the folder its Dockerfile is built from. `[assay] family` goes before `family`."""
+    """What a task is called, and the folder its image can be built from. `[assay] family` goes before `family`."""
 
     id: str
     family: str
@@ -66,8 +66,23 @@ def build_task(identity: Identity, source: TaskSource) -> Task:
     """The task of these files. Raises TaskError, or LoadErrors with all that is wrong."""
     if TASK_TOML not in source.paths():
         raise TaskError(f"{TASK_TOML} is missing", place=source.where.place())
-    settings = parse_task_toml(source.read(TASK_TOML).content, source.where)
+    content = source.read(TASK_TOML).content
+    try:
+        settings = parse_task_toml(content, source.where)
+    except TaskError as error:
+        raise_all([error, *_missing_files(content, source)], source.where.place())
+        raise
     return _Builder(identity, source, settings).task()
+
+
+def _missing_files(content: bytes, source: TaskSource) -> list[TaskError]:
+    """What is missing from a task whose settings are bad, unless they might say that it stands elsewhere."""
+    if b"steps" in content or b"windows" in content.lower():
+        return []
+    needed = (INSTRUCTION, "tests/test.sh")
+    return [
+        TaskError(f"{path} is missing", place=source.where.place()) for path in needed if path not in source.paths()
+    ]
 
 
 @dataclass
@@ -172,6 +187,9 @@ class _Builder:
         if machine.docker_image is None and DOCKERFILE not in self.source.paths() and not compose:
             remedy = f"set [environment] docker_image, or add {DOCKERFILE}"
             self.errors.append(self._fault("the task has no image", ("environment",), remedy))
+        if self._context_digest is not None and self.identity.build_context is None:
+            message = "an image cannot be built from templates"
+            self.errors.append(self._fault(message, ("environment",), "set [environment] docker_image"))
         for older, newer in (("memory", "memory_mb"), ("storage", "storage_mb")):
             size, size_mb = getattr(machine, older), getattr(machine, newer)
             if size is not None and size_mb is not None and _as_mb(size) != size_mb:

@@ -21,7 +21,7 @@ import jinja2
 import jinja2.meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from harness.formats.build import DOCKERFILE, Identity, build_task
+from harness.formats.build import Identity, build_task
 from harness.formats.harbor import VARIANTS
 from harness.formats.parse import parse_toml
 from harness.formats.places import Where, flatten, near_match, raise_all
@@ -94,7 +94,9 @@ class Family:
         return build_task(identity, RenderedSource(files, where))
 
     def _build_context(self) -> str | None:
-        return str((self.folder / "environment").resolve()) if DOCKERFILE in self.plain else None
+        if any(path.startswith("environment/") for path in self.templates):
+            return None  # what is on disk is not what a variant means
+        return str((self.folder / "environment").resolve())
 
 
 def read_family(folder: Path) -> Family:

@@ -1,0 +1,149 @@
+"""Suites: what is found, what is wrong with all of it, and what is chosen from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.formats import suite as suites
+from harness.formats.suite import bundled_suites, find_suite, load_suite, select
+from harness.records.errors import ConfigError, LoadErrors, TaskError
+from harness.records.suite import Suite
+
+MakeFolder = Callable[..., Path]
+
+
+@pytest.fixture
+def root(make_task: MakeFolder, make_family: MakeFolder, tmp_path: Path) -> Path:
+    """A suite with a task at the top, and a task and a family one level down."""
+    make_task("suite/words")
+    make_task("suite/more/others")
+    make_family("suite/more/letters")
+    return tmp_path / "suite"
+
+
+def fault(path: Path) -> TaskError:
+    with pytest.raises(TaskError) as caught:
+        load_suite(path)
+    return caught.value
+
+
+def ids(suite: Suite) -> list[str]:
+    return [task.id for task in suite.tasks]
+
+
+def test_tasks_of_all_levels_and_formats_are_found(root: Path) -> None:
+    suite = load_suite(root)
+    assert (suite.name, suite.source, suite.locked) == ("suite", str(root), False)
+    assert ids(suite) == ["letters/01", "letters/02", "others", "words"]
+
+
+def test_a_lone_task_or_family_is_a_suite(root: Path) -> None:
+    assert ids(load_suite(root / "words")) == ["words"]
+    assert ids(load_suite(str(root / "more/letters"))) == ["letters/01", "letters/02"]
+
+
+def test_hidden_folders_caches_prose_and_empty_folders_are_passed_over(root: Path) -> None:
+    for path in (".git/config", "__pycache__/x.pyc", "more/README.md", "LICENSE", ".hidden"):
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).write_text("x")
+    (root / "empty/inner").mkdir(parents=True)
+    assert len(load_suite(root).tasks) == 4
+
+
+@pytest.mark.parametrize(
+    ("path", "remedy"),
+    [
+        ("odd/data.csv", "known formats: family, harbor"),
+        ("old/task.yaml", "first format"),
+        ("typo/tasks.toml", "'tasks.toml'?"),
+    ],
+)
+def test_files_without_a_task_are_an_error(root: Path, path: str, remedy: str) -> None:
+    (root / path).parent.mkdir()
+    (root / path).write_text("x")
+    error = fault(root)
+    assert error.place == str((root / path).parent)
+    assert remedy in error.remedy
+
+
+def test_all_faults_of_all_folders_are_told_and_nothing_vanishes(root: Path) -> None:
+    (root / "words/instruction.md").unlink()
+    (root / "more/letters/tests/test.sh").write_text("~{ x }~")
+    settings = root / "more/others/task.toml"
+    settings.write_text(settings.read_text().replace("timeout_sec", "timeout_secs").replace("tokens", "token"))
+    error = fault(root)
+    assert isinstance(error, LoadErrors)
+    assert [single.place.removeprefix(f"{root}/") for single in error.errors] == [
+        "more/letters/tests/test.sh:1 (variant 01)",
+        "more/others/task.toml:7",
+        "more/others/task.toml:17",
+        "words",
+    ]
+    assert all(single.place in str(error) for single in error.errors)
+
+
+def test_duplicate_ids_name_both_places(root: Path, make_task: MakeFolder) -> None:
+    make_task("suite/more/words")
+    error = fault(root)
+    assert error.place == str(root / "words")
+    assert str(root / "more/words") in error.message
+
+
+def test_an_empty_suite_is_an_error(tmp_path: Path) -> None:
+    assert "no task folder here" in fault(tmp_path).message
+
+
+def test_suite_settings(root: Path) -> None:
+    (root / "suite.toml").write_text('name = "mine"\ndescription = "d"\n')
+    assert load_suite(root).name == "mine"
+    (root / "suite.toml").write_text('nam = "mine"\n')
+    error = fault(root)
+    assert error.place == str(root / "suite.toml")
+    assert "nam" in error.message
+    (root / "suite.toml").write_text("name = \n")
+    assert fault(root).place == f"{root / 'suite.toml'}:1"
+
+
+def test_a_suite_that_is_not_there_has_near_matches(root: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        find_suite(str(root.parent / "suit"))
+    assert "'suite'" in caught.value.remedy
+    with pytest.raises(ConfigError, match="this is a file"):
+        find_suite(root / "words/task.toml")
+
+
+def test_bundled_suites_come_by_name(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "terminal" in bundled_suites()
+    monkeypatch.setattr(suites, "bundled_suites", lambda: {"words": root / "more"})
+    monkeypatch.chdir(root)
+    assert find_suite("words") == root / "more"
+    assert find_suite("./words") == Path("words")
+    with pytest.raises(ConfigError) as caught:
+        find_suite("wrods")
+    assert "'words'" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("patterns", "chosen"),
+    [
+        ([], ["letters/01", "letters/02", "others", "words"]),
+        (["words"], ["words"]),
+        (["letters"], ["letters/01", "letters/02"]),
+        (["*/02", "o*"], ["letters/02", "others"]),
+        (["words", "letters/*"], ["letters/01", "letters/02", "words"]),
+    ],
+)
+def test_selection_keeps_the_suites_order(root: Path, patterns: list[str], chosen: list[str]) -> None:
+    suite = load_suite(root)
+    assert ids(select(suite, patterns)) == chosen
+    assert (select(suite, patterns).version == suite.version) is (len(chosen) == 4)
+
+
+def test_a_pattern_that_matches_nothing_has_near_matches(root: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        select(load_suite(root), ["words", "leters/01"])
+    assert "'leters/01'" in caught.value.message
+    assert "letters/01" in caught.value.remedy
