@@ -8,6 +8,7 @@ or reordered event breaks the chain at a place that can be named.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from harness.records.base import Record, canonical_json
@@ -53,23 +54,12 @@ def event_body(draft: EventDraft, seq: int) -> bytes:
 
     The payload must be plain JSON: a store first tags what is not (NaN, bytes). Raises ValueError or TypeError.
     """
-    return canonical_json(
-        {
-            "stream": draft.stream,
-            "seq": seq,
-            "kind": draft.kind,
-            "actor": draft.actor,
-            "phase": draft.phase,
-            "wall": draft.wall,
-            "monotonic_s": draft.monotonic_s,
-            "span": draft.span,
-            "parent": draft.parent,
-            "attempt": draft.attempt,
-            "payload": draft.payload,
-            "blobs": draft.blobs,
-            "state_digest": draft.state_digest,
-        }
-    )
+    return fields_body({name: getattr(draft, name) for name in EventDraft.model_fields}, seq)
+
+
+def fields_body(fields: Mapping[str, Any], seq: int) -> bytes:
+    """:func:`event_body` from the fields of a draft by name."""
+    return canonical_json({**fields, "seq": seq})
 
 
 def link_body(previous: str, body: bytes) -> str:

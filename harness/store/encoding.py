@@ -92,6 +92,10 @@ def _plain_mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
         name = key if type(key) is str else _key_text(key)
         if name in plain:
             raise _Unstorable(f"two keys become {name!r} in JSON")
+        kind = type(item)
+        if kind is str or item is None or kind is bool:  # most values, without a call
+            plain[name] = item
+            continue
         try:
             plain[name] = _plain(item)
         except _Unstorable as error:

@@ -15,8 +15,6 @@ from harness.records.errors import StoreError
 SCHEMA_NAME = "assay-evidence"
 APPLICATION_ID = 0x41535359  # "ASSY" in the file header, for `file` and for us
 
-_EVIDENCE = ("runs", "tasks", "trials", "events", "results")
-
 # 1 (first release): the tables of evidence, and triggers that refuse to change it.
 _TABLES = """
 CREATE TABLE schema_history (
@@ -83,14 +81,29 @@ CREATE INDEX events_closed ON events (stream, seq) WHERE kind = 'trial.closed';
 """
 
 
+# What makes a row of a table the same row. INSERT OR REPLACE deletes without telling the delete triggers, so an
+# insert over an existing key has to be refused by name.
+_KEYS = {
+    "runs": "number = NEW.number OR run = NEW.run",
+    "tasks": "digest = NEW.digest",
+    "trials": "number = NEW.number OR trial = NEW.trial"
+    " OR (run = NEW.run AND slot = NEW.slot AND attempt = NEW.attempt)",
+    "events": "number = NEW.number OR (stream = NEW.stream AND seq = NEW.seq)",
+    "results": "trial = NEW.trial",
+}
+
+
 def _refusals() -> str:
     """One trigger per table of evidence and per way to change it."""
-    return "\n".join(
-        f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
-        f"BEGIN SELECT RAISE(ABORT, 'evidence is append-only: {verb} on {table} refused'); END;"
-        for table in _EVIDENCE
-        for verb in ("UPDATE", "DELETE")
-    )
+    triggers = []
+    for table, same in _KEYS.items():
+        taken = f"WHEN EXISTS (SELECT 1 FROM {table} WHERE {same})"
+        for verb, event, when in (("UPDATE", "UPDATE", ""), ("DELETE", "DELETE", ""), ("REPLACE", "INSERT", taken)):
+            triggers.append(
+                f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {event} ON {table} {when} "
+                f"BEGIN SELECT RAISE(ABORT, 'evidence is append-only: {verb} on {table} refused'); END;"
+            )
+    return "\n".join(triggers)
 
 
 MIGRATIONS: tuple[tuple[str, str], ...] = (
@@ -139,11 +152,12 @@ def statements(script: str) -> list[str]:
     """The single statements of an SQL text, triggers whole."""
     found: list[str] = []
     pending = ""
-    for line in script.splitlines(keepends=True):
-        pending += line
+    for piece in script.split(";")[:-1]:
+        pending += piece + ";"
         if sqlite3.complete_statement(pending):
             found.append(pending)
             pending = ""
+    pending += script.rpartition(";")[2]
     if pending.strip():
         raise ValueError(f"the SQL text ends inside a statement: {pending.strip()[:60]!r}")
     return found

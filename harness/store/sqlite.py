@@ -25,7 +25,17 @@ from harness.store.chain import Head, StoredEvent, chain_drafts, empty_head, eve
 from harness.store.faults import explained, is_damage
 from harness.store.leases import Leases
 from harness.store.lookup import choose
-from harness.store.rows import PLAN_QUERY, TRIAL_QUERY, StoredPlan, body_of, pack_plans, parse, trial_row, unpack_plan
+from harness.store.rows import (
+    PLAN_QUERY,
+    TRIAL_QUERY,
+    PackedPlan,
+    StoredPlan,
+    body_of,
+    pack_plans,
+    parse,
+    trial_row,
+    unpack_plan,
+)
 from harness.store.salvage import examine
 from harness.store.schema import INDEXED_KINDS, SCHEMA_VERSION, migrate, version_of
 
@@ -108,10 +118,7 @@ class SqliteStore:
         with self._writing():
             for plan, texts in zip(plans, packed, strict=True):
                 self._refuse_replan(plan)
-                self._connection.execute(
-                    "INSERT OR IGNORE INTO tasks (digest, version, body) VALUES (?, ?, ?)",
-                    (texts.task_digest, plan.task.version, texts.task_body),
-                )
+                self._insert_task(texts, plan.task.version)
                 self._connection.execute(
                     "INSERT INTO trials (trial, run, slot, repeat, attempt, task, task_version, task_digest, body)"
                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -120,6 +127,13 @@ class SqliteStore:
                         *(plan.task.id, plan.task.version, texts.task_digest, texts.body),
                     ),
                 )
+
+    def _insert_task(self, texts: PackedPlan, version: str) -> None:
+        if self._one("SELECT 1 FROM tasks WHERE digest = ?", texts.task_digest) is None:
+            self._connection.execute(
+                "INSERT INTO tasks (digest, version, body) VALUES (?, ?, ?)",
+                (texts.task_digest, version, texts.task_body),
+            )
 
     def _refuse_replan(self, plan: TrialPlan) -> None:
         if self._one("SELECT 1 FROM runs WHERE run = ?", plan.run) is None:
