@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from harness.formats.checks import DOCKERFILE, as_mb, machine_problems, mutation_problems
 from harness.formats.needs import unsupported_features
 from harness.formats.parse import TASK_TOML, parse_task_toml
 from harness.formats.places import near_match, raise_all
@@ -43,13 +44,11 @@ from harness.records.task import (
 from harness.records.vocabulary import GradingEnvironment, Network
 
 INSTRUCTION = "instruction.md"
-DOCKERFILE = "environment/Dockerfile"
 DEFAULT_SETUP = "environment/setup.sh"
 DEFAULT_WORKDIR = "/app"
 BUILD_PREFIX = "build:"
 
 _NETWORKS = {"public": Network.INTERNET, "no-network": Network.NONE, "allowlist": Network.NONE}
-_MB = {"K": 1 / 1024, "M": 1.0, "G": 1024.0}
 _T = TypeVar("_T")
 
 
@@ -101,8 +100,11 @@ class _Builder:
             "grading": self._tried(self._grading, Grading()),
             "metadata": self._tried(self._metadata, dict[str, Any]()),
         }
-        self._check_machine()
-        parts["mutations"] = self._mutations(parts["solution"])
+        problems = (
+            *machine_problems(self.settings, self.source.paths(), buildable=self.identity.build_context is not None),
+            *mutation_problems(self.settings.assay.mutations, parts["solution"].files),
+        )
+        self.errors += [self._fault(problem.message, problem.key, problem.remedy) for problem in problems]
         raise_all(self.errors, self.source.where.place())
         assay = self.settings.assay
         try:
@@ -111,6 +113,7 @@ class _Builder:
                 family=assay.family or self.identity.family,
                 budget=Budget(wall_s=self.settings.agent.timeout_sec, **assay.budget.model_dump()),
                 limits=self._limits(),
+                mutations=tuple(Mutation(**table.model_dump()) for table in assay.mutations),
                 requires_write=assay.requires_write,
                 difficulty=assay.difficulty,
                 tags=tuple(assay.tags),
@@ -181,32 +184,6 @@ class _Builder:
         below = [path for path in self.source.paths() if path.startswith("environment/")]
         return digest_of([[path, self.source.digest(path)] for path in below])
 
-    def _check_machine(self) -> None:
-        machine = self.settings.environment
-        compose = "environment/docker-compose.yaml" in self.source.paths()
-        if machine.docker_image is None and DOCKERFILE not in self.source.paths() and not compose:
-            remedy = f"set [environment] docker_image, or add {DOCKERFILE}"
-            self.errors.append(self._fault("the task has no image", ("environment",), remedy))
-        if self._context_digest is not None and self.identity.build_context is None:
-            message = "an image cannot be built from templates"
-            self.errors.append(self._fault(message, ("environment",), "set [environment] docker_image"))
-        for older, newer in (("memory", "memory_mb"), ("storage", "storage_mb")):
-            size, size_mb = getattr(machine, older), getattr(machine, newer)
-            if size is not None and size_mb is not None and _as_mb(size) != size_mb:
-                message = f"environment.{older} = {size!r} and environment.{newer} = {size_mb} disagree"
-                self.errors.append(self._fault(message, ("environment", older), f"keep {newer} only"))
-        if self.settings.verifier.environment_mode == "shared" and self.settings.verifier.environment is not None:
-            message = '[verifier.environment] needs environment_mode = "separate"'
-            self.errors.append(self._fault(message, ("verifier", "environment_mode")))
-        for name, phase in (
-            ("environment", machine),
-            ("agent", self.settings.agent),
-            ("verifier", self.settings.verifier),
-        ):
-            if phase.allowed_hosts and phase.network_mode != "allowlist":
-                message = f'{name}.allowed_hosts needs {name}.network_mode = "allowlist"'
-                self.errors.append(self._fault(message, (name, "allowed_hosts")))
-
     def _environment(self) -> Environment:
         machine, assay = self.settings.environment, self.settings.assay
         setup = self._setup_path()
@@ -254,8 +231,8 @@ class _Builder:
         machine, limits = self.settings.environment, self.settings.assay.limits
         given: dict[str, Any] = {
             "cpus": machine.cpus,
-            "memory_mb": machine.memory_mb or (_as_mb(machine.memory) if machine.memory else None),
-            "disk_mb": machine.storage_mb or (_as_mb(machine.storage) if machine.storage else None),
+            "memory_mb": machine.memory_mb or (as_mb(machine.memory) if machine.memory else None),
+            "disk_mb": machine.storage_mb or (as_mb(machine.storage) if machine.storage else None),
             "pids": limits.pids,
             "output_bytes": limits.output_bytes,
             "command_s": limits.command_sec,
@@ -276,28 +253,6 @@ class _Builder:
         if files.get("solve.sh") is None:
             return Solution(env=self.settings.solution.env)
         return Solution(files=files, env=self.settings.solution.env)
-
-    def _mutations(self, solution: Solution) -> tuple[Mutation, ...]:
-        mutations: list[Mutation] = []
-        for index, table in enumerate(self.settings.assay.mutations):
-            key: KeyPath = ("assay", "mutations", index)
-            mutation = Mutation(**table.model_dump())
-            file = solution.files.get(table.file)
-            paths = [file.path for file in solution.files.files]
-            if not paths:
-                self.errors.append(self._fault(f"mutation {table.name!r} has no solution to change", key))
-            elif file is None:
-                message = f"mutation {table.name!r}: solution/ has no file {table.file!r}"
-                self.errors.append(self._fault(message, (*key, "file"), near_match(table.file, paths)))
-            elif table.find.encode() not in file.content:
-                message = f"mutation {table.name!r}: {table.find!r} does not stand in solution/{table.file}"
-                self.errors.append(self._fault(message, (*key, "find"), "copy it from the solution"))
-            elif table.find == table.replace:
-                self.errors.append(self._fault(f"mutation {table.name!r} changes nothing", (*key, "replace")))
-            if table.name in {mutation.name for mutation in mutations}:
-                self.errors.append(self._fault(f"two mutations are called {table.name!r}", (*key, "name")))
-            mutations.append(mutation)
-        return tuple(mutations)
 
     def _grading(self) -> Grading:
         table, verifier = self.settings.assay.grading, self.settings.verifier
@@ -367,11 +322,6 @@ def last_workdir(dockerfile: str) -> str | None:
 
 def _user(user: str | int | None) -> str | None:
     return None if user is None else str(user)
-
-
-def _as_mb(size: str) -> int:
-    text = size.strip().upper()
-    return max(1, int(float(text[:-1]) * _MB[text[-1]]))
 
 
 def _without_tag(repository: str) -> str:
