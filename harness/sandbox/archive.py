@@ -89,16 +89,18 @@ def pack_replacement(tree: FileTree, dest: str, new_parents: Sequence[str]) -> b
     )
 
 
-def read_one_file(chunks: Iterable[bytes], path: str, max_bytes: int) -> bytes:
-    """The content of the first entry of a tar. Raises SandboxFileError, BrokenArchive."""
+def read_one_file(chunks: Iterable[bytes], path: str, max_bytes: int, name: str | None = None) -> bytes:
+    """The content of the first entry of a tar, or of the one called `name`. Raises SandboxFileError, BrokenArchive."""
     for member, archive in _members(chunks):
+        if name is not None and member.name != name:
+            continue
         if not member.isreg():
             raise SandboxFileError(path, "not a file")
         if member.size > max_bytes:
             raise SandboxFileError(path, "too large")
         content = archive.extractfile(member)
         return _whole(content.read() if content else b"", member.size)
-    raise BrokenArchive(path)
+    raise BrokenArchive(path) if name is None else SandboxFileError(path, "missing")
 
 
 def read_names(chunks: Iterable[bytes]) -> tuple[str, ...]:

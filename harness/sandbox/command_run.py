@@ -26,6 +26,7 @@ log = structlog.get_logger(__name__)
 _FIRST_LOOK_S = 0.25  # of silence, before the engine is asked whether the command has ended
 _RAREST_LOOK_S = 2.0
 _LOOK_IN_A_FLOOD_S = 1.0
+_EXIT_LOOK_S = 0.1
 _DRAIN_QUIET_S = 0.1
 _DRAIN_MOST_S = 1.0
 _ENDING_DEADLINE_S = 60.0
@@ -165,7 +166,7 @@ class CommandRun:
             if not state.running and (await self.container.inspect())["State"].get("Running") is not True:
                 return state
             await anyio.sleep(pause_s)
-            pause_s = min(2 * pause_s, _RAREST_LOOK_S)
+            pause_s = min(2 * pause_s, _EXIT_LOOK_S)
 
     async def _state(self) -> ExecState:
         answer = await self.container.engine.call(

@@ -66,7 +66,13 @@ class ContainerFiles:
                 raise SandboxFileError(path, "too large")
             return read_one_file(chunks, path, max_bytes)
 
-        return await self._get(path, take)
+        def pick(stat: PathStat, chunks: Iterable[bytes]) -> bytes:
+            return read_one_file(chunks, path, max_bytes, posixpath.join(posixpath.basename(parent), name))
+
+        if _is_text(path):
+            return await self._get(path, take)
+        parent, name = posixpath.split(_absolute(path))
+        return await self._get(parent, pick)
 
     async def list(self, path: str) -> tuple[str, ...]:
         """As :meth:`harness.protocols.Sandbox.list`. The engine sends contents too, so a big folder takes its time."""
@@ -75,12 +81,19 @@ class ContainerFiles:
             return read_names(chunks) if stat.kind == "folder" else ()
 
         try:
-            return await self._get(path, take)
+            if _is_text(path):
+                return await self._get(path, take)
+            parent, name = posixpath.split(_absolute(path))
+            return tuple(
+                below.removeprefix(name + "/") for below in await self.list(parent) if below.startswith(name + "/")
+            )
         except SandboxFileError:
             return ()
 
     async def fetch(self, path: str, *, max_bytes: int) -> bytes:
         """As :meth:`harness.protocols.Sandbox.fetch`."""
+        if not _is_text(path):
+            raise SandboxFileError(path, "not named in UTF-8: fetch the folder above it")
         return await self._get(path, lambda stat, chunks: read_all(chunks, path, max_bytes))
 
     async def restore(self, archive: bytes, parent: str) -> None:
@@ -110,7 +123,7 @@ class ContainerFiles:
             answer.raise_for_status()
             return PathStat.of(decode_json_header(answer.headers["X-Docker-Container-Path-Stat"]))
 
-        return await self.engine.call(f"looking at {path}", ask, place=self.name)
+        return await self.engine.call(f"looking at {path!a}", ask, place=self.name)
 
     async def _make_folder(self, path: str) -> None:
         folders = await self._new_folders((*parents_of(path), path), follow=True)
@@ -134,7 +147,7 @@ class ContainerFiles:
             client.put_archive(self.id, parent, archive)
 
         try:
-            await self.engine.call(f"writing below {parent}", send, place=self.name)
+            await self.engine.call(f"writing below {parent!a}", send, place=self.name)
         except SandboxFault as fault:
             cause = fault.__cause__
             if isinstance(cause, Exception) and path_is_missing(cause):
@@ -154,7 +167,7 @@ class ContainerFiles:
 
         for _ in range(_READ_ATTEMPTS):
             try:
-                return await self.engine.call(f"reading {path}", receive, place=self.name)
+                return await self.engine.call(f"reading {path!a}", receive, place=self.name)
             except BrokenArchive:
                 continue
             except SandboxFault as fault:
@@ -163,11 +176,20 @@ class ContainerFiles:
                     raise SandboxFileError(path, "missing") from cause
                 raise
         raise SandboxFault(
-            f"reading {path} failed {_READ_ATTEMPTS} times: it changes while it is read",
+            f"reading {path!a} failed {_READ_ATTEMPTS} times: it changes while it is read",
             reason=Reason.ENGINE_ERROR,
             place=self.name,
             remedy="end the processes that write to it first",
         )
+
+
+def _is_text(path: str) -> bool:
+    """Whether the last part of a path is UTF-8: the engine loses a path that is asked for by another name."""
+    try:
+        posixpath.basename(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _absolute(path: str) -> str:

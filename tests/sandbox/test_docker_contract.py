@@ -1,0 +1,34 @@
+"""The Docker sandbox keeps the sandbox contract."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from harness.records.task import ImagePin
+from harness.sandbox.provider import DockerSandboxProvider
+
+from .contract import SandboxContract
+
+
+@pytest.mark.docker
+class TestDockerContract(SandboxContract):
+    @pytest.fixture(params=["asyncio"])
+    def anyio_backend(self, request: pytest.FixtureRequest) -> str:
+        return str(request.param)
+
+    @pytest.fixture
+    async def provider(self) -> AsyncIterator[DockerSandboxProvider]:
+        provider = DockerSandboxProvider()
+        yield provider
+        await provider.close()
+
+    @pytest.fixture
+    def pin(self, base_pin: ImagePin) -> ImagePin:
+        return base_pin
+
+    def writer(self, path: str, hold_s: float) -> tuple[str, ...]:
+        loop = f"while :; do echo x >> {path}; sleep 0.05; done"
+        line = f"mkdir -p $(dirname {path}); (setsid bash -c '{loop}' > /dev/null 2>&1 &); sleep {hold_s}"
+        return ("bash", "-c", line)
