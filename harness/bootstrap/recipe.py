@@ -17,6 +17,7 @@ from harness.records.errors import ConfigError
 RECIPE_LABEL = "org.assay.base.recipe"
 # Debian policy 5.6.1; the names go into a shell command of the Dockerfile.
 _PACKAGE = r"^[a-z0-9][a-z0-9+.-]+$"
+_APT_LEAVINGS = ("/var/lib/apt/lists/*", "/var/log/*.log", "/var/log/apt/*")
 
 
 class Recipe(BaseModel):
@@ -32,6 +33,7 @@ class Recipe(BaseModel):
     packages: tuple[Annotated[str, Field(pattern=_PACKAGE)], ...] = Field(min_length=1)
     excluded_paths: tuple[str, ...]
     kept_paths: tuple[str, ...]
+    removed_paths: tuple[str, ...]
     command: tuple[str, ...]
     environment: Mapping[str, str]
 
@@ -84,7 +86,7 @@ def render_dockerfile(recipe: Recipe) -> str:
         " && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \\\n"
         f"{packages}"
         " && apt-get clean \\\n"
-        " && rm -rf /var/lib/apt/lists/* /var/log/*.log /var/log/apt/*\n"
+        f" && rm -rf {' '.join([*_APT_LEAVINGS, *recipe.removed_paths])}\n"
         f"CMD {json.dumps(list(recipe.command))}\n"
     )
 
@@ -103,6 +105,7 @@ def mmdebstrap_argv(recipe: Recipe, architecture: str, output: Path) -> list[str
         f"--include={','.join(recipe.packages)}",
         '--customize-hook=rm -f "$1/etc/apt/apt.conf.d/99mmdebstrap"',
         '--customize-hook=: > "$1/etc/resolv.conf"; echo localhost > "$1/etc/hostname"',
+        *(f'--customize-hook=rm -rf "$1{path}"' for path in recipe.removed_paths),
         recipe.suite,
         str(output),
         *recipe.mirrors,
