@@ -114,7 +114,7 @@ def build_with_mmdebstrap(builder: Builder, machine: Machine) -> None:
             Command(
                 mmdebstrap_argv(recipe, builder.architecture, layer),
                 {"SOURCE_DATE_EPOCH": str(recipe.epoch_s), "TMPDIR": str(_WORK_FOLDER), **_apt_proxies()},
-                progress=lambda line: line.startswith(("I: ", "W: ", "E: ")),
+                progress=_is_progress,
                 remedy=f"see that {recipe.mirrors[0].split()[1]} can be reached and {_WORK_FOLDER} has 1 GB free",
             ),
             report,
@@ -132,6 +132,10 @@ def build_with_mmdebstrap(builder: Builder, machine: Machine) -> None:
         report(f"loading {archive.stat().st_size / 1e6:.0f} MB as {digest[:19]}…")
         with archive.open("rb") as stream:
             builder.client.images.load(stream)
+
+
+def _is_progress(line: str) -> bool:
+    return line.startswith(("I: ", "W: ", "E: ")) and "--customize-hook" not in line
 
 
 def _apt_proxies() -> dict[str, str]:
