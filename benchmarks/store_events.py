@@ -197,10 +197,8 @@ def report(folder: Path, events: int, batch: int) -> None:
     plain, lines = time_plain_insert(folder, events, batch), time_lines(folder, events, batch)
     print(f"{count:,} events in batches of {batch}: {size_mb:,.0f} MB; peak memory of the writer {peak_mb:.0f} MB")
     for name, clock in (("store", store), ("plain INSERT", plain), ("lines + fsync", lines)):
-        rate, cpu_us = count / clock.wall_s, clock.cpu_s / count * 1e6
-        print(
-            f"  {name:<14}{rate:>9,.0f} events/s {cpu_us:6.1f} µs CPU each; the store takes {store.wall_s / clock.wall_s:.1f}x"
-        )
+        rate, cpu_us, ratio = count / clock.wall_s, clock.cpu_s / count * 1e6, store.wall_s / clock.wall_s
+        print(f"  {name:<14}{rate:>9,.0f} events/s {cpu_us:6.1f} µs CPU each; the store takes {ratio:.1f}x")
     middle = trial_id(RUN, count // EVENTS_PER_TRIAL // 2, 1)
     found, imported_s, opened_s, shown_s, verified_s, trials, listed_s = read_cold(folder / "store", middle)
     print(f"one trial of {found:.0f} events, in a fresh process (imports {imported_s:.2f} s):")

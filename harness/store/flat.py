@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import os
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
@@ -87,12 +86,23 @@ def write_csv(rows: Iterable[FlatRow], file: str | Path) -> None:
 
 def csv_text(rows: Iterable[FlatRow]) -> str:
     """The rows as CSV with a header, lines ended by a line feed."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
+    lines = _Lines()
+    # The writer quotes what is in its line terminator: with CRLF it protects a bare carriage return as well.
+    writer = csv.writer(lines, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     for row in rows:
         writer.writerow(["" if value is None else value for value in astuple(row)])
-    return text.getvalue()
+    return "".join(lines.written)
+
+
+class _Lines:
+    """Takes rows from a csv writer and ends them with a line feed alone."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+
+    def write(self, row: str) -> None:
+        self.written.append(row.removesuffix("\r\n") + "\n")
 
 
 def flat_frame(rows: Iterable[FlatRow]) -> pd.DataFrame:
