@@ -13,6 +13,7 @@ import shlex
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -32,6 +33,7 @@ from harness.records.task import Task, TreeFile
 
 _OPENERS = (b"~{", b"~%", b"~#")
 _RETURN = "\ue00d"  # stands for a carriage return while Jinja, which would drop it, has the text
+_FILE_NAME = "<family template>"  # by which its frames are known in a traceback
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _RESERVED = ("variant", "family")
 
@@ -234,9 +236,15 @@ def _template_text(content: bytes) -> str | None:
 
 def _compiled(text: str, where: Where, path: str) -> CodeType:
     try:
-        return ENVIRONMENT.compile(text.replace("\r", _RETURN), name=path, filename=path)
+        return _compiled_text(text)
     except jinja2.TemplateSyntaxError as error:
         raise TaskError(f"bad template: {error.message}", place=where.place(path, error.lineno)) from error
+
+
+@lru_cache(maxsize=1024)
+def _compiled_text(text: str) -> CodeType:
+    # Half of a load's time; a generator often stands both in environment/ and in tests/.
+    return ENVIRONMENT.compile(text.replace("\r", _RETURN), name=_FILE_NAME, filename=_FILE_NAME)
 
 
 def _rendered(template: Template, path: str, names: Mapping[str, Any], where: Where) -> str:
@@ -245,7 +253,11 @@ def _rendered(template: Template, path: str, names: Mapping[str, Any], where: Wh
         return loaded.render(names).replace(_RETURN, "\r")
     except Exception as error:  # an expression in a template may raise anything
         line = next(
-            (frame.lineno for frame in reversed(traceback.extract_tb(error.__traceback__)) if frame.filename == path),
+            (
+                frame.lineno
+                for frame in reversed(traceback.extract_tb(error.__traceback__))
+                if frame.filename == _FILE_NAME
+            ),
             None,
         )
         remedy = ""

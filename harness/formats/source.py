@@ -79,8 +79,12 @@ class FolderSource:
 
     @cached_property
     def _paths(self) -> tuple[str, ...]:
-        at_root = [entry.name for entry in os.scandir(self.folder) if not entry.is_dir(follow_symlinks=False)]
-        return tuple(sorted([*at_root, *(path for name in _TASK_FOLDERS for path in walk_files(self.folder, name))]))
+        try:
+            at_root = [entry.name for entry in os.scandir(self.folder) if not entry.is_dir(follow_symlinks=False)]
+            below = [path for name in _TASK_FOLDERS for path in walk_files(self.folder, name)]
+        except OSError as error:
+            raise TaskError(f"cannot be read: {error.strerror}", place=self.where.place()) from error
+        return tuple(sorted([*at_root, *below]))
 
     def read(self, path: str) -> TreeFile:
         file = self.folder / path
@@ -98,12 +102,17 @@ class FolderSource:
             return TreeFile(path=path, content=real.read_bytes(), mode=_mode(facts.st_mode))
         except OSError as error:
             raise TaskError(f"cannot be read: {error.strerror}", place=place) from error
+        except RuntimeError as error:  # what resolving a ring of links raises before Python 3.13
+            raise TaskError("cannot be read: links in a ring", place=place) from error
 
     def digest(self, path: str) -> str:
         file = self.folder / path
         digest = hashlib.sha256()
         try:
-            if file.is_symlink():
+            kind = file.lstat().st_mode
+            if not (stat.S_ISREG(kind) or stat.S_ISLNK(kind)):
+                raise TaskError("not a regular file", place=self.where.place(path), remedy="only files make an image")
+            if stat.S_ISLNK(kind):
                 digest.update(b"link:" + os.fsencode(file.readlink()))
             else:
                 with file.open("rb") as stream:

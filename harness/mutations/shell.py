@@ -40,6 +40,7 @@ class Command:
 
     words: tuple[Token, ...]
     redirections: tuple[Token, ...]
+    led: bool = False  # by a word of the shell's grammar, like `while`
 
     @property
     def name(self) -> str:
@@ -110,21 +111,26 @@ def _pipelines(tokens: Sequence[Token]) -> list[list[Command]]:
     words: list[Token] = []
     redirections: list[Token] = []
 
+    led = False
+
     def close() -> None:
         if words or redirections:
-            pipelines[-1].append(Command(tuple(words), tuple(redirections)))
+            pipelines[-1].append(Command(tuple(words), tuple(redirections), led))
         words.clear()
         redirections.clear()
 
     for token in tokens:
         if token.kind is Kind.OPERATOR:
             close()
+            led = False
             if token.text not in ("|", "|&"):
                 pipelines.append([])
         elif token.kind is Kind.REDIRECTION:
             redirections.append(token)
         elif words or not (token.text in _BEFORE_COMMAND or is_assignment(token.text)):
             words.append(token)
+        elif token.text in _BEFORE_COMMAND:
+            led = True
     close()
     return [pipeline for pipeline in pipelines if pipeline]
 
@@ -205,7 +211,7 @@ def _dropped_stages(text: str, pipeline: Sequence[Command]) -> Iterator[Edit]:
     """Leave out one command of a pipeline but the first; where it writes, the one before it writes instead."""
     for before, stage in pairwise(pipeline):
         earlier = [*before.words, *before.redirections]
-        if not stage.words or not earlier:
+        if not stage.words or not earlier or stage.led or stage.name in _STRUCTURE:
             continue
         start, end = max(token.end for token in earlier), stage.words[-1].end
         if all(token.start > start for token in stage.words) and all(token.start > end for token in stage.redirections):

@@ -299,8 +299,23 @@ def test_a_link_out_of_the_task_is_refused(make_task: MakeFolder, tmp_path: Path
     assert file is not None
     assert file.content == b"a\nb\n"
     (folder / "tests/link").unlink()
-    (folder / "tests/link").symlink_to("gone")
-    assert fault(folder).place.endswith("tests/link")
+    for target in ("gone", "link"):
+        (folder / "tests/link").symlink_to(target)
+        assert fault(folder).place.endswith("tests/link")
+        (folder / "tests/link").unlink()
+
+
+def test_what_is_no_file_is_refused_and_not_waited_for(make_task: MakeFolder) -> None:
+    folder = make_task()
+    os.mkfifo(folder / "tests/pipe")
+    assert "not a regular file" in fault(folder).message
+    folder = make_task("built", files={"task.toml": "", "environment/Dockerfile": "FROM x\n"})
+    os.mkfifo(folder / "environment/pipe")
+    assert "not a regular file" in fault(folder).message
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    assert "cannot be read" in fault(tmp_path / "gone").message
 
 
 def test_too_many_bytes_are_refused_before_they_are_read(

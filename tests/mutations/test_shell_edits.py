@@ -74,6 +74,13 @@ def test_a_stage_of_a_pipeline_goes_with_its_bar() -> None:
     assert results(script, Operator.DROP_STAGE) == {"sort a | head -3 > b", "sort a | uniq > b"}
 
 
+@pytest.mark.parametrize(
+    "script", ["a | while read -r x; do b $x; done > c\n", "a | { b; c; } > d\n", "a | if b; then c; fi > d\n"]
+)
+def test_a_stage_that_begins_a_structure_stays(script: str) -> None:
+    assert results(script, Operator.DROP_STAGE) == set()
+
+
 def test_shebang_comments_settings_and_talk_are_left_alone() -> None:
     kept = [line for line in SCRIPT.splitlines() if line.startswith(("#!", "# drop", "set ", "cd ", "echo "))]
     assert len(kept) == 5
