@@ -1,0 +1,131 @@
+"""The OpenAI chat shape on the wire: requests out, replies and streams in. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from harness.gateway.retrying import FailedAttempt
+from harness.records.chat import ChatReply, ChatRequest, ToolCall
+from harness.records.usage import Usage
+
+Normalise = Callable[[Any], Usage | None]
+
+
+def request_body(request: ChatRequest, *, stream: bool) -> bytes:
+    """The JSON body of a call. ASCII escapes carry lone surrogates (CASES E07)."""
+    body: dict[str, Any] = {"model": request.model, "messages": list(request.messages), **request.extra}
+    if request.tools:
+        body["tools"] = list(request.tools)
+    for key in ("max_tokens", "temperature", "seed"):
+        value = getattr(request, key)
+        if value is not None:
+            body[key] = value
+    if stream:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    return json.dumps(body, allow_nan=False).encode()
+
+
+def read_reply(body: Any, provider: str, normalise: Normalise) -> ChatReply:
+    """A reply from a response body. Raises FailedAttempt when it holds no answer: what was paid for is lost anyway."""
+    if not isinstance(body, Mapping) or not isinstance(body.get("choices"), list) or not body["choices"]:
+        raise FailedAttempt("the response holds no choices", status=502)
+    choice = body["choices"][0]
+    message = choice.get("message") if isinstance(choice, Mapping) else None
+    if not isinstance(message, Mapping):
+        raise FailedAttempt("the response holds no message", status=502)
+    content = message.get("content")
+    return ChatReply(
+        content=content if isinstance(content, str) else None,
+        tool_calls=tuple(_tool_calls(message.get("tool_calls"))),
+        finish_reason=_text(choice.get("finish_reason")),
+        usage=normalise(body.get("usage")),
+        response_id=_text(body.get("id")),
+        model=_text(body.get("model")),
+        provider=provider,
+        message={key: value for key, value in message.items() if value is not None},
+    )
+
+
+def _tool_calls(calls: Any) -> Iterable[ToolCall]:
+    for number, call in enumerate(calls if isinstance(calls, list) else ()):
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if isinstance(function, Mapping):
+            arguments = function.get("arguments")
+            yield ToolCall(
+                id=_text(call.get("id")) or f"call_{number}",
+                name=_text(function.get("name")) or "",
+                arguments=arguments if isinstance(arguments, str) else json.dumps(arguments),
+            )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+class StreamedReply:
+    """Puts a streamed answer together from its events; `body` is then of the shape of one that was not streamed."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self._head: dict[str, Any] = {}
+        self._usage: Any = None
+        self._content: list[str] = []
+        self._calls: dict[int, dict[str, Any]] = {}
+        self._finish: Any = None
+
+    @property
+    def response_id(self) -> str | None:
+        return _text(self._head.get("id"))
+
+    @property
+    def usage(self) -> Any:
+        """The last usage that was sent: streams send cumulative values."""
+        return self._usage
+
+    def feed(self, line: str) -> None:
+        """One line of the event stream. Raises FailedAttempt for an event that is no JSON, or an error event."""
+        if not line.startswith("data:"):
+            return
+        data = line[5:].strip()
+        if data == "[DONE]":
+            self.done = True
+            return
+        try:
+            event = json.loads(data)
+        except ValueError as error:
+            raise FailedAttempt(f"the stream holds a broken event: {error}") from error
+        if not isinstance(event, Mapping):
+            return
+        if event.get("error"):
+            raise FailedAttempt(f"the stream ended in an error: {event['error']}", status=502)
+        self._head = {key: event.get(key, self._head.get(key)) for key in ("id", "model")}
+        self._usage = event.get("usage") or self._usage
+        for choice in event.get("choices") or ():
+            self._take(choice)
+
+    def _take(self, choice: Mapping[str, Any]) -> None:
+        delta = choice.get("delta") or {}
+        if isinstance(delta.get("content"), str):
+            self._content.append(delta["content"])
+        for part in delta.get("tool_calls") or ():
+            call = self._calls.setdefault(
+                int(part.get("index", 0)), {"id": None, "type": "function", "function": {"name": "", "arguments": ""}}
+            )
+            call["id"] = part.get("id") or call["id"]
+            function = part.get("function") or {}
+            call["function"]["name"] += function.get("name") or ""
+            call["function"]["arguments"] += function.get("arguments") or ""
+        self._finish = choice.get("finish_reason") or self._finish
+
+    @property
+    def body(self) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": "".join(self._content) or None}
+        if self._calls:
+            message["tool_calls"] = [self._calls[index] for index in sorted(self._calls)]
+        return {
+            **self._head,
+            "choices": [{"message": message, "finish_reason": self._finish}],
+            "usage": self._usage,
+        }

@@ -1,0 +1,168 @@
+"""The chat client against a scripted transport, on virtual time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.billing.usage import normalise
+from harness.gateway.openai import OpenAIChat
+from harness.gateway.retrying import LONGEST_WAIT_S, FailedAttempt, retry_after_s, wait_s
+from harness.records.chat import Attempt, ChatReply, ChatRequest
+from harness.records.errors import ProviderFault
+from harness.records.usage import Usage
+
+pytestmark = pytest.mark.anyio
+
+GOOD: dict[str, Any] = {
+    "id": "resp-1",
+    "model": "m-1",
+    "choices": [{"message": {"role": "assistant", "content": "hi \ud83d"}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
+}
+REQUEST = ChatRequest(model="m-1", messages=({"role": "user", "content": "lone \ud83d and \u2028"},))
+
+
+def json_response(body: Any, status: int = 200, **headers: str) -> httpx.Response:
+    return httpx.Response(status, content=json.dumps(body).encode(), headers=headers)
+
+
+class Service:
+    """Answers with what it was given, in order; an exception is raised as the network would."""
+
+    def __init__(self, *answers: httpx.Response | Exception) -> None:
+        self.answers = list(answers)
+        self.at_s: list[float] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        json.loads(request.content)
+        self.at_s.append(anyio.current_time())
+        answer = self.answers[min(len(self.at_s), len(self.answers)) - 1]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+async def ask(service: Service, **options: Any) -> tuple[ChatReply | ProviderFault, list[Attempt]]:
+    attempts: list[Attempt] = []
+
+    async def keep(attempt: Attempt) -> None:
+        attempts.append(attempt)
+
+    transport = httpx.MockTransport(service)
+    async with OpenAIChat(
+        "http://x/v1", "m-1", "key", normalise=normalise, transport=transport, clock=anyio.current_time, **options
+    ) as model:
+        try:
+            return await model.chat(REQUEST, keep), attempts
+        except ProviderFault as fault:
+            return fault, attempts
+
+
+async def test_a_reply_with_its_usage() -> None:
+    reply, attempts = await ask(Service(json_response(GOOD)))
+    assert isinstance(reply, ChatReply)
+    assert (reply.content, reply.usage, reply.response_id) == ("hi \ud83d", Usage(input=10, output=2), "resp-1")
+    assert [(a.number, a.status, a.charged) for a in attempts] == [(1, 200, True)]
+
+
+async def test_retry_after_is_honoured() -> None:
+    service = Service(json_response({}, 429, **{"retry-after": "7"}), json_response(GOOD))
+    reply, attempts = await ask(service)
+    assert isinstance(reply, ChatReply)
+    assert service.at_s[1] - service.at_s[0] == pytest.approx(7)
+    assert [(a.status, a.charged) for a in attempts] == [(429, False), (200, True)]
+    assert attempts[1].waited_s == pytest.approx(7)
+
+
+@pytest.mark.parametrize("status", [500, 503, 408, 529])
+async def test_transient_failures_are_retried_and_all_recorded(status: int) -> None:
+    service = Service(*[json_response({}, status)] * 3, json_response(GOOD))
+    reply, attempts = await ask(service)
+    assert isinstance(reply, ChatReply)
+    assert [a.status for a in attempts] == [status] * 3 + [200]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+async def test_a_refusal_is_final(status: int) -> None:
+    fault, attempts = await ask(Service(json_response({"error": "no"}, status)))
+    assert isinstance(fault, ProviderFault)
+    assert (fault.status, len(attempts)) == (status, 1)
+    if status == 401:
+        assert "--api-key-env" in fault.remedy
+
+
+async def test_attempts_are_bounded() -> None:
+    fault, attempts = await ask(Service(json_response({}, 500)), attempts=4)
+    assert isinstance(fault, ProviderFault)
+    assert len(attempts) == 4
+
+
+async def test_a_lost_connection_may_have_been_charged_a_refused_one_was_not() -> None:
+    _, attempts = await ask(Service(httpx.ReadError("gone"), httpx.ConnectError("refused"), json_response(GOOD)))
+    assert [a.charged for a in attempts] == [None, False, True]
+
+
+@pytest.mark.parametrize("body", [{}, [], {"choices": []}, {"choices": [{}]}, {"choices": [{"message": None}]}])
+async def test_a_response_without_an_answer_is_a_failed_attempt_that_was_charged(body: Any) -> None:
+    reply, attempts = await ask(Service(json_response(body), json_response(GOOD)))
+    assert isinstance(reply, ChatReply)
+    assert attempts[0].charged is True
+    assert attempts[0].error
+
+
+def events(*bodies: Any, done: bool = True) -> httpx.Response:
+    lines = [f"data: {json.dumps(body)}\n\n" for body in bodies] + (["data: [DONE]\n\n"] if done else [])
+    return httpx.Response(200, content="".join(lines).encode())
+
+
+PIECES = [
+    {"id": "r", "model": "m-1", "choices": [{"delta": {"content": "a"}}]},
+    {"id": "r", "choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "bash"}}]}}]},
+    {"id": "r", "choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": '{"x'}}]}}]},
+    {"id": "r", "choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": '": 1}'}}]}}]},
+    {"id": "r", "choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 1}},
+    {"id": "r", "choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 3}},
+]
+
+
+async def test_a_stream_is_put_together_with_its_last_usage() -> None:
+    reply, _ = await ask(Service(events(*PIECES)), stream=True)
+    assert isinstance(reply, ChatReply)
+    assert reply.usage == Usage(input=5, output=3)
+    assert (reply.tool_calls[0].name, reply.tool_calls[0].arguments) == ("bash", '{"x": 1}')
+
+
+async def test_a_cut_stream_is_asked_again_and_its_charge_is_unknown() -> None:
+    reply, attempts = await ask(Service(events(*PIECES[:3], done=False), events(*PIECES)), stream=True)
+    assert isinstance(reply, ChatReply)
+    assert [(a.charged, a.response_id) for a in attempts] == [(None, "r"), (True, "r")]
+
+
+@given(st.integers(1, 200), st.floats(0, 1))
+def test_waiting_is_positive_and_capped(made: int, jitter: float) -> None:
+    assert 0 < wait_s(FailedAttempt("x"), made, lambda: jitter) <= LONGEST_WAIT_S
+    assert wait_s(FailedAttempt("x", retry_after_s=1e9), made) == LONGEST_WAIT_S
+
+
+def header(value: str) -> Callable[[], float | None]:
+    return lambda: retry_after_s(httpx.Headers({"retry-after": value}))
+
+
+def test_retry_after_as_a_date_or_nonsense() -> None:
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=30))
+    asked = header(soon)()
+    assert asked is not None
+    assert 25 < asked <= 30
+    assert header("soon")() is None
+    assert header("nan")() is None
+    assert header("-5")() == 0.0
