@@ -19,7 +19,7 @@ What happens at the edges
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -42,7 +42,7 @@ from harness.adaptive.likelihood import (
     Parameters,
     Priors,
     centre_difficulty,
-    log_likelihood,
+    run_log_likelihood,
 )
 from harness.adaptive.orientation import canonical_axes, orientation
 from harness.adaptive.provenance import Convergence, Provenance
@@ -50,13 +50,14 @@ from harness.adaptive.responses import Responses
 
 Dims = int | Literal["auto", "rasch"]
 
-ABILITY_WIDENING = 1.2  # a coming agent is more often outside the past range than inside it (CAT.md, formulas)
+ABILITY_WIDENING = 1.2  # a coming agent is more often outside the past range than inside it
 ABILITY_SHRINKAGE_RUNS = 5.0
 
 
 @dataclass(frozen=True)
 class CalibrationSettings:
-    """`dims`: d ≥ 1, "rasch" (d = 1, α = 1), or "auto": the best of `candidates` by held-out likelihood.
+    """`dims`: d ≥ 1, "rasch" (d = 1, α = 1), or "auto": by held-out likelihood among `candidates`, which go
+    from simple to rich; the simplest within one standard error of the best is taken.
 
     `held_out_share` of the cells is hidden for "auto", drawn by `seed`, run and item name. `tolerance` is on
     the gradient in units of posterior standard deviation (`Convergence`).
@@ -206,13 +207,32 @@ def _resolve_dims(
         )
     if len(allowed) == 1 or n_hidden == 0:
         return allowed[0], {}
-    scores: dict[str, float] = {}
+    by_run: list[FloatArray] = []
     rough = replace(settings, tolerance=10.0 * settings.tolerance)  # comparing needs no more
     for dims in allowed:
         fit = _fit_items(np.where(hidden, 0.0, passes), np.where(hidden, 0.0, trials), dims, rough)
-        score = log_likelihood(np.where(hidden, passes, 0.0), np.where(hidden, trials, 0.0), fit.parameters)
-        scores[str(dims)] = score / float(n_hidden)
-    return max(allowed, key=lambda dims: scores[str(dims)]), scores
+        shown = np.where(hidden, passes, 0.0), np.where(hidden, trials, 0.0)
+        by_run.append(run_log_likelihood(*shown, fit.parameters))
+    scores = {str(dims): float(gains.sum() / n_hidden) for dims, gains in zip(allowed, by_run, strict=True)}
+    return allowed[simplest_within_one_error(by_run)], scores
+
+
+def simplest_within_one_error(by_run: Sequence[FloatArray]) -> int:
+    """Position of the first candidate whose total is within one standard error of the best total.
+
+    `by_run`: for each candidate, from simple to rich, the held-out log-likelihood of every run, (R,). The
+    error is that of the paired difference to the best, runs being the independent units: √(R ·
+    var_r(difference)). With few runs a richer model must earn its place (Breiman et al. 1984, "Classification
+    and Regression Trees", section 3.4.3: the 1-SE rule).
+    """
+    totals = [float(gains.sum()) for gains in by_run]
+    best = int(np.argmax(totals))
+    for position, gains in enumerate(by_run[:best]):
+        lead = by_run[best] - gains
+        error = float(np.sqrt(len(lead) * lead.var(ddof=1))) if len(lead) > 1 else float("inf")
+        if totals[best] - totals[position] <= error:
+            return position
+    return best
 
 
 def _fit_items(

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.adaptive.arrays import FloatArray, sigmoid
+from harness.adaptive.arrays import FloatArray, sigmoid, softplus
 from harness.adaptive.errors import CalibrationError
 
 
@@ -151,8 +151,7 @@ def centre_difficulty(passes: FloatArray, trials: FloatArray) -> float:
     return float(np.mean(np.log((n[tried] - k[tried] + 0.5) / (k[tried] + 0.5))))
 
 
-def log_likelihood(passes: FloatArray, trials: FloatArray, parameters: Parameters) -> float:
-    """Σ k z − n log(1 + exp z) over all cells, in nats (binomial constants left out); ≤ 0 and finite."""
+def run_log_likelihood(passes: FloatArray, trials: FloatArray, parameters: Parameters) -> FloatArray:
+    """Σ_i k z − n log(1 + exp z) of each run, (R,), in nats (binomial constants left out); ≤ 0 and finite."""
     logits = parameters.theta @ parameters.alpha.T - parameters.beta
-    softened = np.maximum(logits, 0.0) + np.log1p(np.exp(-np.abs(logits)))
-    return float(np.vdot(passes, logits) - np.vdot(trials, softened))
+    return np.asarray((passes * logits - trials * softplus(logits)).sum(axis=1))

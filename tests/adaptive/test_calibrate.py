@@ -17,6 +17,7 @@ from harness.adaptive import (
     calibrate,
     simulate_population,
 )
+from harness.adaptive.calibrate import simplest_within_one_error
 from harness.adaptive.errors import CalibrationError, ResponsesError, UnconvergedBankError
 from harness.adaptive.fit import starting_point
 from harness.adaptive.items import ALL_FAILED, ALL_PASSED, EMPTY, REVERSED, SINGLE
@@ -86,11 +87,20 @@ def test_several_dimensions_predict_better_than_one_where_there_are_several() ->
     scores = fit.bank.provenance.dimension_scores
     assert set(scores) == {"rasch", "1", "2", "3", "5"}
     assert fit.bank.d in {2, 3, 5}
-    assert scores[str(fit.bank.d)] == max(scores.values())
+    assert scores[str(fit.bank.d)] > max(scores["rasch"], scores["1"])
     exact = np.array([truth.probability(agent) for agent in range(200)])
     error = np.abs(fit.bank.probability(fit.theta) - exact).mean()
     one = calibrate(truth.responses(), CalibrationSettings(dims=1))
     assert error < 0.8 * np.abs(one.bank.probability(one.theta) - exact).mean()
+
+
+def test_a_richer_model_must_win_by_more_than_one_standard_error() -> None:
+    simple, rich = np.array([-10.0, -12.0, -9.0, -11.0]), np.array([-10.0, -9.0, -12.0, -10.0])
+    assert rich.sum() > simple.sum()
+    assert simplest_within_one_error([simple, rich]) == 0
+    assert simplest_within_one_error([simple, rich + 5]) == 1
+    assert simplest_within_one_error([simple, rich + 5, rich + 4]) == 1
+    assert simplest_within_one_error([simple[:1], rich[:1] + 50]) == 0
 
 
 def test_missing_cells_are_not_failures() -> None:

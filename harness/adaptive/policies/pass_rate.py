@@ -7,7 +7,7 @@ is w_i (1 + w_i α_iᵀΣα_i). Hence
     argmax_i  w_i (1 + α_iᵀ Σ g)² / (1 + w_i α_iᵀ Σ α_i)
 
 to first order in θ. Unlike D-optimality it ignores what no unexecuted item depends on, and it values an item
-that is uncertain in itself. Source: our own; CAT.md gives the formula and what it was measured to bring.
+that is uncertain in itself. Source: our own derivation, above.
 """
 
 from __future__ import annotations
