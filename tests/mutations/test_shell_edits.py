@@ -81,6 +81,12 @@ def test_a_stage_that_begins_a_structure_stays(script: str) -> None:
     assert results(script, Operator.DROP_STAGE) == set()
 
 
+def test_what_only_shows_something_is_no_place_for_a_mutation_but_a_condition_is() -> None:
+    assert shell_edits("ls -l out\ncat out.txt | head -3\nprintf '%d' 3 2>&1\n") == ()
+    assert results("if ls out; then make; fi\n", Operator.NEGATE) == {"if ! ls out; then make; fi"}
+    assert results("cat a.txt > b.txt\n", Operator.DROP_COMMAND) == {":"}
+
+
 def test_shebang_comments_settings_and_talk_are_left_alone() -> None:
     kept = [line for line in SCRIPT.splitlines() if line.startswith(("#!", "# drop", "set ", "cd ", "echo "))]
     assert len(kept) == 5
