@@ -10,6 +10,7 @@ import posixpath
 import tarfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 from harness.protocols import SandboxFileError
@@ -19,6 +20,7 @@ Kind = Literal["file", "folder", "link", "other"]
 
 _GO_FOLDER, _GO_LINK, _GO_ODD = 1 << 31, 1 << 27, 1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19  # Go, io/fs.FileMode
 _FOLDER_MODE = 0o755
+_TRAILER = bytes(2 * tarfile.BLOCKSIZE)
 
 
 class BrokenArchive(Exception):
@@ -91,15 +93,16 @@ def pack_replacement(tree: FileTree, dest: str, new_parents: Sequence[str]) -> b
 
 def read_one_file(chunks: Iterable[bytes], path: str, max_bytes: int, name: str | None = None) -> bytes:
     """The content of the first entry of a tar, or of the one called `name`. Raises SandboxFileError, BrokenArchive."""
-    for member, archive in _members(chunks):
-        if name is not None and member.name != name:
-            continue
-        if not member.isreg():
-            raise SandboxFileError(path, "not a file")
-        if member.size > max_bytes:
-            raise SandboxFileError(path, "too large")
-        content = archive.extractfile(member)
-        return _whole(content.read() if content else b"", member.size)
+    with _opened(chunks) as archive:
+        for member in archive:
+            if name is not None and member.name != name:
+                continue
+            if not member.isreg():
+                raise SandboxFileError(path, "not a file")
+            if member.size > max_bytes:
+                raise SandboxFileError(path, "too large")
+            content = archive.extractfile(member)
+            return _whole(content.read() if content else b"", member.size)
     raise BrokenArchive(path) if name is None else SandboxFileError(path, "missing")
 
 
@@ -110,14 +113,18 @@ def read_names(chunks: Iterable[bytes]) -> tuple[str, ...]:
     """
     top: str | None = None
     names = []
-    for member, _ in _members(chunks):
-        name = member.name.strip("/")
-        if top is None:
-            if not member.isdir():
-                return ()
-            top = name
-        else:
-            names.append(posixpath.relpath(name, top) if top else name)
+    source = _Trailing(chunks)
+    with _opened(source) as archive:
+        for member in archive:
+            name = member.name.strip("/")
+            if top is None:
+                if not member.isdir():
+                    return ()
+                top = name
+            else:
+                names.append(posixpath.relpath(name, top) if top else name)
+    if not source.whole():
+        raise BrokenArchive("the archive ended early")  # between two entries, where tarfile does not mind
     return tuple(sorted(names))
 
 
@@ -128,17 +135,18 @@ def read_all(chunks: Iterable[bytes], path: str, max_bytes: int) -> bytes:
         kept += chunk
         if len(kept) > max_bytes:
             raise SandboxFileError(path, "too large")
-    if not kept.endswith(bytes(2 * tarfile.BLOCKSIZE)):
+    if not kept.endswith(_TRAILER):
         raise BrokenArchive(path)
     return bytes(kept)
 
 
-def _members(chunks: Iterable[bytes]) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]:
+@contextmanager
+def _opened(chunks: Iterable[bytes]) -> Iterator[tarfile.TarFile]:
+    """A tar to be read once from front to back. Raises BrokenArchive, whenever its end comes too soon."""
     source = io.BufferedReader(_ChunkReader(iter(chunks)))
     try:
         with tarfile.open(fileobj=source, mode="r|", encoding="utf-8", errors="surrogateescape") as archive:
-            for member in archive:
-                yield member, archive
+            yield archive
     except tarfile.TarError as error:
         raise BrokenArchive(str(error)) from error
 
@@ -175,6 +183,25 @@ def _folder(path: str) -> tarfile.TarInfo:
     header = _entry(path, _FOLDER_MODE, 0)
     header.type = tarfile.DIRTYPE
     return header
+
+
+class _Trailing:
+    """Chunks, of which the last bytes are remembered."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = iter(chunks)
+        self._last = b""
+
+    def __iter__(self) -> Iterator[bytes]:
+        for chunk in self._chunks:
+            self._last = (self._last + chunk)[-len(_TRAILER) :]
+            yield chunk
+
+    def whole(self) -> bool:
+        """Take what is left, and say whether it ended as a tar does."""
+        for _ in self:
+            pass
+        return self._last == _TRAILER
 
 
 class _ChunkReader(io.RawIOBase):

@@ -205,8 +205,10 @@ class CommandRun:
         """
         if state.exit_code not in (None, 137):
             return False, False
-        now = (await self.container.inspect())["State"]
-        return now.get("Running") is not True, bool(now.get("OOMKilled"))
+        lost = not await self.processes.container_is_up()
+        if self.processes.visible and not lost:
+            return False, False  # the kernel's own counter tells more
+        return lost, bool((await self.container.inspect())["State"].get("OOMKilled"))
 
     def _feed(self, piece: bytes) -> None:
         try:

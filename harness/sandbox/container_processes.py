@@ -26,6 +26,7 @@ log = structlog.get_logger(__name__)
 
 _GIVE_UP_S = 10.0  # a killed process that is still there then hangs in the kernel
 _FREEZE_AFTER_PASSES = 3
+_AFTERMATH_PAUSES_S = (0.0, 0.1, 0.3)
 
 Select = Callable[[Mapping[int, ProcessEntry]], tuple[ProcessEntry, ...]]
 
@@ -58,6 +59,19 @@ class ContainerProcesses:
         """How often the kernel killed for memory since the container was first started; None when unknown."""
         count = self._view.memory_kills() if self._view else None
         return None if count is None else count + self._kills_before_restart
+
+    async def container_is_up(self) -> bool:
+        """Whether the container lives, asked right after a command in it was killed.
+
+        The engine may say so a little longer than it is true; the kernel does not.
+        """
+        if self._view is not None:
+            return self._view.keeper_is_up()
+        for pause_s in _AFTERMATH_PAUSES_S:
+            await anyio.sleep(pause_s)
+            if (await self._container.inspect())["State"].get("Running") is not True:
+                return False
+        return True
 
     def forks_refused(self) -> int:
         """How often the process limit refused a fork, as far as it can be known."""

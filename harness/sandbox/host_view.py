@@ -63,6 +63,11 @@ class HostView:
         """Identities of all processes but the keeper."""
         return frozenset(entry.key for pid, entry in self.table().items() if pid != self.keeper)
 
+    def keeper_is_up(self) -> bool:
+        """Whether the container lives: its end begins with the keeper's, before the others are killed."""
+        entry = self._entry(self.keeper)
+        return entry is not None and entry.alive and not entry.exiting and self._is_ours(self.keeper)
+
     def kill(self, entry: ProcessEntry) -> None:
         """SIGKILL, for certain to the process that was seen: the number may since be another's, even the host's own.
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+_PF_EXITING = 0x4  # Linux, include/linux/sched.h
+
 
 class ProcessKey(NamedTuple):
     """A process for as long as the machine is up: numbers are reused, the pair with the start time is not."""
@@ -25,6 +27,7 @@ class ProcessEntry(NamedTuple):
     parent: int
     state: str  # one letter, as in /proc/PID/stat
     threads: int = 1
+    exiting: bool = False
 
     @property
     def alive(self) -> bool:
@@ -42,7 +45,13 @@ def parse_stat(stat: bytes) -> ProcessEntry:
     if len(fields) < 20:
         raise ValueError(f"not a stat line: {stat[:80]!r}")
     key = ProcessKey(int(pid), int(fields[19]))
-    return ProcessEntry(key, parent=int(fields[1]), state=fields[0].decode("ascii"), threads=int(fields[17]))
+    return ProcessEntry(
+        key,
+        parent=int(fields[1]),
+        state=fields[0].decode("ascii"),
+        threads=int(fields[17]),
+        exiting=bool(int(fields[6]) & _PF_EXITING),
+    )
 
 
 def select_foreign(
