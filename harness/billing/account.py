@@ -127,10 +127,8 @@ class _Call:
 
 
 def _may_be_charged(attempt: Mapping[str, Any]) -> bool:
-    """Whether an attempt without usage may have cost something. A refusal costs nothing; a cut connection may."""
-    if attempt.get("charged") is not None:
-        return bool(attempt["charged"])
-    return (attempt.get("status") or 0) < 400
+    """Whether an attempt without usage may be on the invoice: a cut stream may, a refusal is known not to be."""
+    return attempt.get("charged") is not False
 
 
 def _usage(plain: Any) -> Usage | None:

@@ -121,12 +121,13 @@ def _inclusive(
 
 
 def _anthropic(raw: Mapping[str, Any]) -> Usage:
-    return Usage(
+    usage = Usage(
         input=_count(raw, "input_tokens"),
         cache_read=_count(raw, "cache_read_input_tokens"),
         cache_write=_count(raw, "cache_creation_input_tokens"),
         output=_count(raw, "output_tokens"),
     )
+    return _agreeing(usage, None)
 
 
 def _gemini(raw: Mapping[str, Any]) -> Usage:
