@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import anyio
 
@@ -123,7 +124,7 @@ def _new_row(prepared: Preparation, store: EvidenceStore) -> RunRow:
             bank=keep_bank(bank, store),
             seed=asked.seed,
         )
-    extra = {"request": prepared.simulated.asked.plain() if prepared.simulated else request.plain()}
+    extra: dict[str, Any] = {"request": prepared.simulated.asked.plain() if prepared.simulated else request.plain()}
     if prepared.simulated is not None:
         extra["truth"] = prepared.simulated.truth
     config = RunConfig(
@@ -143,7 +144,7 @@ def _new_row(prepared: Preparation, store: EvidenceStore) -> RunRow:
         retries=request.retries,
         seed=request.seed,
         secrets=tuple(secrets_of(request)),
-        prices=prepared.prices.version,
+        prices=prepared.prices.label,
         keep_cost_budgets=price_known(request, prepared.prices),
         extra=extra,
     )

@@ -6,14 +6,13 @@ import inspect
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from harness import plugins
 from harness.api.request import RunRequest
 from harness.billing.account import accountant
-from harness.billing.prices import PriceTable, pricing, read_prices
-from harness.billing.public_prices import PublicPrices
+from harness.billing.genai import GenaiPrices
+from harness.billing.prices import PriceTable, load_prices
 from harness.billing.usage import normalise
 from harness.gateway.openai import OpenAIChat
 from harness.protocols import ChatModel, EvidenceStore, Grader, SandboxProvider, Solver
@@ -22,6 +21,7 @@ from harness.records.suite import Suite
 from harness.records.trial import SolverSpec
 from harness.records.usage import Usage
 from harness.records.vocabulary import Actor
+from harness.runner.preparing import host_variables
 from harness.runner.redaction import Redactor
 from harness.runner.services import Services
 
@@ -54,7 +54,8 @@ def find_solver(name: str, options: Mapping[str, Any]) -> SolverPlugin:
 
 def make_solver(plugin: SolverPlugin) -> Solver:
     """A fresh solver for one trial: an instance of a class, or the object itself."""
-    solver: Solver = plugin.make() if inspect.isclass(plugin.make) else plugin.make
+    made: Any = plugin.make() if inspect.isclass(plugin.make) else plugin.make
+    solver: Solver = made
     return solver
 
 
@@ -75,20 +76,13 @@ def find_graders(suite: Suite) -> dict[str, Grader]:
 
 
 def find_prices(request: RunRequest) -> PriceTable:
-    """The price table of a run: the file it names, or the public list prices of today."""
-    return read_prices(request.prices) if request.prices else PublicPrices(datetime.now(UTC).date())
+    """The price table of a run: the file it names, or the public list prices of today at the run's service."""
+    return load_prices(request.prices) if request.prices else GenaiPrices(provider=service_url(request))
 
 
 def price_known(request: RunRequest, prices: PriceTable) -> bool:
     """Whether calls of the run's model can be priced; true for a run without a model."""
-    if request.model is None:
-        return True
-    return pricing(prices, billed_by(request))(request.model, Usage(input=1, output=1)) is not None
-
-
-def billed_by(request: RunRequest) -> str | None:
-    """Who bills, as price tables know it: the service's URL; None where only the model's name can tell."""
-    return None if request.prices else service_url(request)
+    return request.model is None or prices.cost_usd(request.model, Usage(input=1, output=1)) is not None
 
 
 def service_url(request: RunRequest) -> str:
@@ -106,11 +100,16 @@ def check_prices(request: RunRequest, suite: Suite, prices: PriceTable) -> None:
         )
 
 
-def secrets_of(request: RunRequest, environment: Mapping[str, str] | None = None) -> dict[str, str]:
+def host_env_of(suite: Suite) -> dict[str, str]:
+    """The host's variables that the suite's tasks ask for, as far as they are set."""
+    names = frozenset(name for task in suite.tasks for name in host_variables(task))
+    return {name: os.environ[name] for name in sorted(names) if name in os.environ}
+
+
+def secrets_of(request: RunRequest) -> dict[str, str]:
     """Values never to be written down, by the name of their variable."""
-    source = os.environ if environment is None else environment
     names = (request.api_key_env, *request.secrets)
-    return {name: source[name] for name in names if source.get(name)}
+    return {name: os.environ[name] for name in names if os.environ.get(name)}
 
 
 def make_model(request: RunRequest, base_url: str | None) -> ChatModel | None:
@@ -137,14 +136,15 @@ class Parts:
 def make_services(request: RunRequest, parts: Parts) -> Services:
     """All services of a run."""
     graders = find_graders(parts.suite)
-    price = pricing(parts.prices, billed_by(request))
+    host_env = host_env_of(parts.suite)
     return Services(
         provider=parts.provider,
         store=parts.store,
         solver=lambda spec: make_solver(parts.plugin),
         grader=lambda reference: graders[reference],
-        account=accountant(price),
-        price=price,
+        account=accountant(parts.prices.cost_usd),
+        price=parts.prices.cost_usd,
         model=make_model(request, parts.base_url) if parts.plugin.needs_model else None,
-        redactor=Redactor(secrets_of(request)),
+        redactor=Redactor({**host_env, **secrets_of(request)}),
+        host_env=host_env,
     )

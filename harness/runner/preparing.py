@@ -2,16 +2,61 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from harness.protocols import Sandbox
 from harness.records.errors import SandboxFault
 from harness.records.execution import Command, SandboxSpec
-from harness.records.task import FileTree
+from harness.records.task import FileTree, Task
 from harness.records.trial import TrialPlan
 from harness.records.vocabulary import Actor, Phase, Reason
 from harness.runner.journal import Journal
 
 SETUP_FOLDER = "/.assay"
 SETUP_PATH = "setup"
+
+
+_HOST_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+def host_variables(task: Task) -> frozenset[str]:
+    """Names of the host's variables that a task's environments ask for as `${NAME}` (Harbor's notation)."""
+    values = [value for env in _environments(task) for value in env.values()]
+    return frozenset(name for value in values for name, _ in _HOST_VARIABLE.findall(value))
+
+
+def with_host_variables(task: Task, host: Mapping[str, str]) -> Task:
+    """The task with `${NAME}` and `${NAME:-default}` in its environments filled in from `host`.
+
+    Raises SandboxFault(setup.failed) naming a variable that is not set and has no default.
+    """
+
+    def filled(env: Mapping[str, str]) -> dict[str, str]:
+        return {key: _HOST_VARIABLE.sub(value_of, value) for key, value in env.items()}
+
+    def value_of(match: re.Match[str]) -> str:
+        name, default = match.groups()
+        if name not in host and default is None:
+            raise SandboxFault(
+                f"the task asks for the variable {name}, which is not set here",
+                reason=Reason.SETUP_FAILED.value,
+                place=task.source,
+                remedy=f"export {name}=…",
+            )
+        return host.get(name, default or "")
+
+    if not any("${" in value for part in _environments(task) for value in part.values()):
+        return task
+    parts = {
+        name: getattr(task, name).model_copy(update={"env": filled(getattr(task, name).env)})
+        for name in ("environment", "grading", "solution")
+    }
+    return task.model_copy(update=parts)
+
+
+def _environments(task: Task) -> tuple[Mapping[str, str], ...]:
+    return task.environment.env, task.grading.env, task.solution.env
 
 
 def sandbox_spec(plan: TrialPlan, purpose: str) -> SandboxSpec:

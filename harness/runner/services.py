@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from harness.protocols import ChatModel, EvidenceStore, Grader, SandboxProvider, Solver
@@ -25,3 +25,4 @@ class Services:
     price: Price
     model: ChatModel | None = None
     redactor: Redactor = field(default_factory=Redactor)
+    host_env: Mapping[str, str] = field(default_factory=dict)  # for `${NAME}` in tasks; its values are secrets

@@ -20,7 +20,7 @@ from harness.records.vocabulary import Actor, GradingEnvironment, Outcome, Phase
 from harness.runner.attempt import Cast, attempt
 from harness.runner.interaction import Interaction
 from harness.runner.journal import Journal, utc_now
-from harness.runner.preparing import prepare, sandbox_spec
+from harness.runner.preparing import prepare, sandbox_spec, with_host_variables
 from harness.runner.sealing import Sealed, seal
 from harness.runner.services import Services
 
@@ -118,12 +118,14 @@ class Trial:
             self._on_move(self.plan, state)
 
     async def _stages(self, sandboxes: AsyncExitStack) -> None:
-        plan, task = self.plan, self.plan.task
+        task = self.plan.task
         if task.unsupported:
             self.ending.ungraded(Reason.UNSUPPORTED, "; ".join(task.unsupported))
             return
         self._move(TrialState.PREPARING)
         self.journal.phase = Phase.SETUP
+        task = with_host_variables(task, self.services.host_env)
+        self.plan = plan = self.plan.model_copy(update={"task": task})
         provider = self.services.provider
         sandbox = await sandboxes.enter_async_context(provider.open(sandbox_spec(plan, "trial")))
         self.journal.note("sandbox.opened", sandbox.facts.plain())

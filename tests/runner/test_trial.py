@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -14,7 +15,7 @@ from harness.protocols import Episode
 from harness.records.errors import ProviderFault
 from harness.records.grade import TrialResult
 from harness.records.task import Budget, Environment, Grading, Limits, Task
-from harness.records.vocabulary import Outcome, Reason, StopReason
+from harness.records.vocabulary import GradingEnvironment, Outcome, Reason, StopReason
 from harness.runner.services import Services
 from harness.runner.trial import Trial
 from harness.store.memory import MemoryStore
@@ -177,7 +178,11 @@ async def test_fresh_grading_sees_the_artifacts_and_nothing_else() -> None:
             process.files.write("/app/other", b"left behind")
         return 0
 
-    task = make_task(grading=Grading(environment="fresh", artifacts=("/app/answer",), tests=tree(test__sh=SHORT_TEST)))
+    task = make_task(
+        grading=Grading(
+            environment=GradingEnvironment.FRESH, artifacts=("/app/answer",), tests=tree(test__sh=SHORT_TEST)
+        )
+    )
     provider = MemorySandboxProvider(program)
     result = await carry_out(make_services(answer, provider=provider), task)
     assert result.outcome is Outcome.PASSED
@@ -360,3 +365,19 @@ class TestSolversInThreads:
 
         result = await carry_out(make_services(Scripted(pretend, isolation="thread")))
         assert result.stop is StopReason.SOLVER_ERROR
+
+
+async def test_host_variables_are_filled_in_and_never_stored() -> None:
+    task = make_task(
+        environment=Environment(env={"TOKEN": "${HOST_TOKEN}", "MODE": "${MODE:-plain}"}),
+        grading=Grading(tests=tree(test__sh="echo $TOKEN $MODE; echo 1 > /logs/verifier/reward.txt\n")),
+    )
+    services = replace(
+        make_services(nothing, secrets={"HOST_TOKEN": "canary-1234"}), host_env={"HOST_TOKEN": "canary-1234"}
+    )
+    assert (await carry_out(services, task)).outcome is Outcome.PASSED
+    grade = next(iter(services.store.events("r1.0000.1", ["grade"])))
+    assert services.store.blob(grade.blobs["stdout"]) == b"[secret HOST_TOKEN] plain\n"
+    result = await carry_out(make_services(nothing), task)
+    assert (result.outcome, result.reason) == (Outcome.UNGRADED, Reason.SETUP_FAILED)
+    assert "HOST_TOKEN" in result.detail
