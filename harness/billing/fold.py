@@ -180,30 +180,22 @@ def _on_cycle(name: str, parents: Mapping[str, str | None]) -> str:
 
 def _once_per_response(spans: Iterable[Span]) -> tuple[list[Span], list[str]]:
     """One span per provider response: of several records the most complete. Others as they are."""
-    kept: list[Span] = []
-    first: dict[tuple[str | None, str], int] = {}
+    records: dict[tuple[str | None, ...], list[Span]] = {}
     providers: dict[str, set[str | None]] = {}
-    conflicts: list[str] = []
-    for span in spans:
-        if span.response_id is None:
-            kept.append(span)
-            continue
-        providers.setdefault(span.response_id, set()).add(span.provider)
-        key = (span.provider, span.response_id)
-        if key not in first:
-            first[key] = len(kept)
-            kept.append(span)
-            continue
-        other = kept[first[key]]
-        if other.usage != span.usage:
-            conflicts.append(
-                f"response {span.response_id} is recorded with different usage in {other.span}, {span.span}"
-            )
-        kept[first[key]] = max(other, span, key=_completeness)
+    for number, span in enumerate(spans):
+        key = (str(number),) if span.response_id is None else (span.provider, span.response_id)
+        records.setdefault(key, []).append(span)
+        if span.response_id is not None:
+            providers.setdefault(span.response_id, set()).add(span.provider)
+    conflicts = []
+    for same in records.values():
+        if any(span.usage != same[0].usage for span in same):
+            where = ", ".join(sorted(span.span for span in same))
+            conflicts.append(f"response {same[0].response_id} is recorded with different usage in {where}")
     conflicts += [
         f"response {id_} is recorded under several providers" for id_, who in providers.items() if len(who) > 1
     ]
-    return kept, conflicts
+    return [max(same, key=_completeness) for same in records.values()], conflicts
 
 
 def _completeness(span: Span) -> tuple[bool, bool, int, bool, float, str]:
