@@ -1,0 +1,64 @@
+"""Requests: from files, from options, refused with the key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.api.request import make_request, merged, read_request
+from harness.records.errors import ConfigError
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.name)
+def test_the_shipped_configurations_are_valid(path: Path) -> None:
+    assert read_request(path).suite == "terminal"
+
+
+def test_options_override_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text('suite = "s"\nconcurrency = 2\n[budget]\ntokens = 10\nsteps = 3\n')
+    request = read_request(file, {"concurrency": 8, "budget": {"tokens": 20, "steps": None}, "model": None})
+    assert (request.concurrency, request.budget.tokens, request.budget.steps) == (8, 20, 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"suite": "s", "concurency": 2}, "did you mean 'concurrency'"),
+        ({"suite": "s", "budget": {"wall_s": -5}}, "budget.wall_s"),
+        ({"suite": "s", "budget": {"wall_s": float("nan")}}, "budget.wall_s"),
+        ({}, "suite"),
+        ({"suite": "s", "adaptive": {"history": "a", "bank": "b"}}, "not both"),
+        ({"suite": "s", "repeats": 2, "adaptive": {}}, "repeats must be 1"),
+    ],
+)
+def test_a_bad_request_names_its_key(values: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        make_request(values, place="run.toml")
+    assert words in str(caught.value)
+
+
+def test_broken_toml_and_missing_files_are_configuration_errors(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("suite = \n")
+    for name in ("a.toml", "none.toml"):
+        with pytest.raises(ConfigError) as caught:
+            read_request(tmp_path / name)
+        assert name in str(caught.value)
+
+
+plain = st.recursive(
+    st.none() | st.integers(), lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3), max_leaves=8
+)
+tables = st.dictionaries(st.sampled_from("abc"), plain, max_size=3)
+
+
+@given(tables)
+def test_nothing_on_top_changes_nothing(base: dict[str, Any]) -> None:
+    assert merged(base, {}) == base
+    assert merged(base, dict.fromkeys(base)) == base

@@ -1,0 +1,88 @@
+"""The command line as a whole: help without imports, documented commands, errors with exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from harness.cli.shell import COMMANDS
+
+ASSAY = [sys.executable, "-c", "from harness.cli import main; main()"]
+
+
+def assay(
+    *arguments: str, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own."""
+    return subprocess.run(
+        [*ASSAY, *arguments], capture_output=True, text=True, cwd=cwd, env=env, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_the_help_the_shell_lists_and_an_example(name: str) -> None:
+    module = importlib.import_module(f"harness.cli.{name.replace('-', '_')}")
+    command = typer.main.get_command(module.app)
+    first_line = (command.help or "").strip().splitlines()[0]
+    assert first_line == COMMANDS[name]
+    subcommands = getattr(command, "commands", {"": command})
+    for subcommand in subcommands.values():
+        assert "xample" in (subcommand.epilog or ""), subcommand.name
+
+
+def test_help_imports_nothing_heavy() -> None:
+    script = (
+        "import sys; from harness.cli import main; sys.argv=['assay','--help']\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "heavy = {'numpy','scipy','pandas','docker','pydantic','httpx','starlette'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Exit codes" in done.stdout
+
+
+def test_importing_the_package_does_nothing() -> None:
+    script = "import sys, harness; assert not {'pydantic','docker'} & set(sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_an_unknown_suite_is_one_message_with_a_remedy(tmp_path: Path) -> None:
+    done = assay("suite", "list", "terminl", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "terminal" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_show_without_a_store_says_where_it_looked(tmp_path: Path) -> None:
+    done = assay("show", "latest", cwd=tmp_path)
+    assert done.returncode == 2
+    assert ".assay" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [("unix:///nope/docker.sock", "/nope/docker.sock"), ("tcp://127.0.0.1:9", "127.0.0.1:9")],
+)
+def test_an_engine_that_is_not_there_is_exit_5_in_one_line(tmp_path: Path, host: str, words: str) -> None:
+    env = {**os.environ, "DOCKER_HOST": host}
+    done = assay("doctor", cwd=tmp_path, env=env)
+    assert done.returncode == 5
+    assert words in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_typo_in_a_configuration_names_the_key(tmp_path: Path) -> None:
+    config = tmp_path / "run.toml"
+    config.write_text('suite = "terminal"\nsolvr = "noop"\n')
+    done = assay("run", str(config), cwd=tmp_path)
+    assert done.returncode == 2
+    assert "solvr" in done.stderr
+    assert "did you mean 'solver'" in done.stderr
