@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.records.errors import StoreError
 from harness.records.event import Event, EventDraft, chain_start, fields_body, link_body
@@ -13,17 +12,15 @@ from harness.records.vocabulary import Actor, Phase
 from harness.store.encoding import storable
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(NamedTuple):
     """Where a stream ends: the seq that comes next, and the hash that it continues."""
 
     seq: int
     hash: str
 
 
-@dataclass(frozen=True)
-class StoredEvent:
-    """An event as its row holds it. `body` is canonical JSON; nothing in it has been believed yet."""
+class StoredEvent(NamedTuple):
+    """An event as its row holds it, in the order of the columns. `body` is canonical JSON, not yet believed."""
 
     stream: str
     seq: int

@@ -280,7 +280,7 @@ class SqliteStore:
         try:
             self._connection.executemany(
                 "INSERT INTO events (stream, seq, kind, previous, hash, body) VALUES (?, ?, ?, ?, ?, ?)",
-                [(row.stream, row.seq, row.kind, row.previous, row.hash, row.body) for row in rows],
+                rows,
             )
         except sqlite3.IntegrityError as error:
             self._heads.clear()
