@@ -1,12 +1,13 @@
 """Dated price tables: what a model's tokens cost, or None when that is not known. Never a guess, never 0.
 
-A model is found by its exact id or by an alias that somebody declared; a prefix or a family resemblance finds
-nothing, because it once charged three times the price (CASES K11). The table's label is recorded with the
-run, so that a new table never re-prices history.
+A model is found by its exact id, or by an alias or a pattern that somebody declared; a prefix or a family
+resemblance finds nothing, because it once charged three times the price (CASES K11). The table's label is
+recorded with the run, so that a new table never re-prices history.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -40,19 +41,28 @@ class PriceTable(Protocol):
 
 @dataclass(frozen=True)
 class FixedPrices:
-    """A table somebody wrote down, with its date. Used for the simulated model and for private deployments."""
+    """A table somebody wrote down, with its date. Used for the simulated model and for private deployments.
+
+    A pattern, in which `*` stands for any text, prices whatever has no price of its own; a model that two patterns
+    fit has none, because nobody said which.
+    """
 
     date: str
     prices: Mapping[str, Price]
     aliases: Mapping[str, str] = field(default_factory=dict)
     name: str = "fixed"
+    patterns: Mapping[str, Price] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
         return f"{self.name} {self.date}"
 
     def price(self, model: str) -> Price | None:
-        return self.prices.get(self.aliases.get(model, model))
+        known = self.prices.get(self.aliases.get(model, model))
+        if known is not None:
+            return known
+        fitting = [price for pattern, price in self.patterns.items() if _fits(model, pattern)]
+        return fitting[0] if len(fitting) == 1 else None
 
     def cost_usd(self, model: str, usage: Usage) -> float | None:
         return cost_usd(usage, self.price(model))
@@ -78,19 +88,24 @@ class ChainedPrices:
 
 def fixed_prices(table: Mapping[str, Any], *, place: str = "prices") -> FixedPrices:
     """A table from plain values: `date`, optional `name`, `[models."id"]` with `input`, `output`, `cache_read`,
-    `cache_write` in USD per million tokens, and optional `[aliases]`. Raises ConfigError naming the key."""
-    unknown = sorted(set(table) - {"date", "name", "models", "aliases"})
+    `cache_write` in USD per million tokens, optional `[patterns."id-*"]` likewise, and optional `[aliases]`.
+    Raises ConfigError naming the key."""
+    keys = ("date", "name", "models", "patterns", "aliases")
+    unknown = sorted(set(table) - set(keys))
     if unknown:
-        raise ConfigError(f"unknown key {unknown[0]!r}", place=place, remedy="keys are date, name, models, aliases")
-    date, models, aliases = table.get("date"), table.get("models"), table.get("aliases", {})
-    if not date or not isinstance(models, Mapping) or not isinstance(aliases, Mapping):
-        raise ConfigError("a price table needs `date` and a table `models`", place=place)
+        raise ConfigError(f"unknown key {unknown[0]!r}", place=place, remedy=f"keys are {', '.join(keys)}")
+    date = table.get("date")
+    models, patterns, aliases = (table.get(key, {}) for key in ("models", "patterns", "aliases"))
+    written = table.keys() & {"models", "patterns"}
+    if not date or not written or not all(isinstance(part, Mapping) for part in (models, patterns, aliases)):
+        raise ConfigError("a price table needs `date` and a table `models` (or `patterns`)", place=place)
     name = str(table.get("name", "fixed"))
     prices = {str(model): _flat_price(model, rates, f"{name} {date}", place) for model, rates in models.items()}
+    fitting = {str(model): _flat_price(model, rates, f"{name} {date}", place) for model, rates in patterns.items()}
     for alias, target in aliases.items():
         if target not in prices:
             raise ConfigError(f"alias {alias!r} is for {target!r}, which has no price", place=f"{place}, aliases")
-    return FixedPrices(str(date), prices, {str(a): str(t) for a, t in aliases.items()}, name)
+    return FixedPrices(str(date), prices, {str(a): str(t) for a, t in aliases.items()}, name, fitting)
 
 
 def load_prices(file: str | Path) -> FixedPrices:
@@ -101,6 +116,10 @@ def load_prices(file: str | Path) -> FixedPrices:
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot be read: {error}", place=str(path)) from error
     return fixed_prices(table, place=str(path))
+
+
+def _fits(model: str, pattern: str) -> bool:
+    return re.fullmatch(".*".join(re.escape(part) for part in pattern.split("*")), model, re.DOTALL) is not None
 
 
 def _flat_price(model: Any, rates: Any, source: str, place: str) -> Price:
