@@ -181,7 +181,7 @@ class CommandRun:
         if not self.exec_id:
             return 0
         if not await self._await_start():
-            before = None  # it may still come up: only a restart makes sure
+            return await self.processes.end_unseen()
         return await self.processes.end_newer(before, await self._roots_of_others())
 
     async def _await_start(self) -> bool:
@@ -195,8 +195,12 @@ class CommandRun:
         return False
 
     async def _roots_of_others(self) -> Collection[int]:
-        states = [await other._state() for other in tuple(self.siblings) if other is not self and other.exec_id]
-        return {state.pid for state in states if state.running and state.pid}
+        roots = set()
+        for other in tuple(self.siblings):
+            if other is not self and other.exec_id:
+                state = await other._state()
+                roots |= {state.pid} if state.running and state.pid else set()
+        return roots
 
     async def _container_suffered(self, state: ExecState) -> tuple[bool, bool]:
         """Whether the container ended under the command, and whether the engine saw it run out of memory.

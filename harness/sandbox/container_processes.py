@@ -78,7 +78,10 @@ class ContainerProcesses:
         return (self._view.forks_refused() if self._view else None) or 0
 
     async def end_newer(self, before: Collection[ProcessKey] | None, spared_roots: Collection[int]) -> int:
-        """End all that was not there `before`, but for `spared_roots` and their descendants; returns how many ended."""
+        """End all that was not there `before`, but for `spared_roots` and their descendants; returns how many ended.
+
+        Where that cannot be told, end all there is.
+        """
         view = self._view
         if view is not None and before is not None:
             try:
@@ -90,6 +93,12 @@ class ContainerProcesses:
         found = await self._count()
         if found:
             await self._restart()
+        return found
+
+    async def end_unseen(self) -> int:
+        """End all there is and all that is about to come up; returns how many were there."""
+        found = await self._count()
+        await self._restart()
         return found
 
     async def end_all(self) -> ProcessReport:

@@ -5,6 +5,7 @@ Needs nothing inside the container. Cgroup v1 and v2 alike.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -14,6 +15,8 @@ from pathlib import Path
 
 from harness.sandbox.process_tree import ProcessEntry, ProcessKey, parse_stat
 
+# The group is gone, or going, or threaded: then the group above it lists its processes.
+_NO_LISTING = (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP)
 _PROCESS_CONTROLLERS = ("", "pids", "memory", "freezer", "devices")  # "" is the unified hierarchy
 
 
@@ -138,8 +141,10 @@ def _control_mounts(mountinfo: str) -> Iterator[tuple[str, Path]]:
 def _pids_in(folder: Path) -> list[int]:
     try:
         return [int(pid) for pid in (folder / "cgroup.procs").read_bytes().split()]
-    except FileNotFoundError:
-        return []
+    except OSError as error:
+        if error.errno in _NO_LISTING:
+            return []
+        raise
 
 
 def _counter(folder: Path | None, files: tuple[str, ...], name: str) -> int | None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from harness.protocols import SandboxProvider
 from harness.records.task import ImagePin
 from harness.sandbox.provider import DockerSandboxProvider
 
@@ -19,7 +20,7 @@ class TestDockerContract(SandboxContract):
         return str(request.param)
 
     @pytest.fixture
-    async def provider(self) -> AsyncIterator[DockerSandboxProvider]:
+    async def provider(self) -> AsyncIterator[SandboxProvider]:
         provider = DockerSandboxProvider()
         yield provider
         await provider.close()

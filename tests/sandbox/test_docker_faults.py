@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -201,6 +204,70 @@ async def test_a_container_that_dies_is_not_started_again(base_pin: ImagePin) ->
             await sandbox.health()
     assert await left_of(provider, "dies") == []
     await provider.close()
+
+
+class Wire:
+    """Passes bytes between a socket of its own and the engine's, until it is cut as if the engine had died."""
+
+    def __init__(self, path: Path) -> None:
+        self.url = f"unix://{path}"
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(path))
+        self._listener.listen(64)
+        self._ends: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self) -> None:
+        for end in (self._listener, *self._ends):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.socket(socket.AF_UNIX)
+                far.connect("/var/run/docker.sock")
+                self._ends += [near, far]
+                for source, target in ((near, far), (far, near)):
+                    threading.Thread(target=self._pump, args=(source, target), daemon=True).start()
+
+    def _pump(self, source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while piece := source.recv(65536):
+                target.sendall(piece)
+            target.shutdown(socket.SHUT_WR)
+
+
+async def test_an_engine_that_goes_away_under_a_command_is_the_engines_fault(
+    base_pin: ImagePin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(container_module, "_REMOVAL_PAUSES_S", (0.0, None))
+    wire = Wire(tmp_path / "engine.sock")
+    provider = DockerSandboxProvider(wire.url)
+    with structlog.testing.capture_logs() as logs:
+        async with provider.open(spec(base_pin, "gone")) as sandbox:
+            assert (await sh(sandbox, "echo on")).stdout.text == "on\n"
+            async with anyio.create_task_group() as group:
+
+                async def run() -> None:
+                    with pytest.raises(SandboxFault) as caught:
+                        await sh(sandbox, "sleep 60")
+                    assert caught.value.reason == Reason.ENGINE_UNREACHABLE
+
+                group.start_soon(run)
+                await anyio.sleep(0.7)
+                wire.cut()
+            with pytest.raises(SandboxFault) as caught:
+                await sandbox.health()
+            assert caught.value.reason == Reason.ENGINE_UNREACHABLE
+    assert [entry["event"] for entry in logs] == ["sandbox.not_removed"]
+    sweeper = DockerSandboxProvider()
+    for left in await sweeper.leftovers():
+        if left.run == "gone":
+            await sweeper.remove(left)
+    assert await left_of(sweeper, "gone") == []
 
 
 async def test_a_timeout_that_falls_into_the_start_of_a_command_still_ends_it(base_pin: ImagePin) -> None:

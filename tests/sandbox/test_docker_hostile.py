@@ -268,6 +268,22 @@ def bare_pin(base_pin: ImagePin) -> Iterator[ImagePin]:
         client.close()
 
 
+def test_it_runs_on_trio_as_well(base_pin: ImagePin) -> None:
+    async def main() -> None:
+        provider = DockerSandboxProvider()
+        async with provider.open(spec(base_pin)) as sandbox:
+            result = await sh(sandbox, "cat; echo before; yes", stdin=b"given ", timeout_s=1.0)
+            assert result.timed_out
+            assert result.stdout.head.startswith(b"given before\ny\ny\n")
+            with anyio.move_on_after(0.5) as scope:
+                await sh(sandbox, "sleep 60")
+            assert scope.cancelled_caught
+            assert (await sandbox.end_processes()).found == 0
+        await provider.close()
+
+    anyio.run(main, backend="trio")
+
+
 # --- where the engine's processes are out of reach, as with a remote engine ---
 
 

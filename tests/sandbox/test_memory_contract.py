@@ -6,6 +6,7 @@ import anyio
 import pytest
 import trio.testing
 
+from harness.protocols import SandboxProvider
 from harness.records.execution import ImageFacts
 from harness.records.task import ImagePin
 from harness.sandbox.memory import MemorySandboxProvider, Process
@@ -37,7 +38,7 @@ class TestMemoryContract(SandboxContract):
         return "trio", {"clock": trio.testing.MockClock(autojump_threshold=0)}
 
     @pytest.fixture
-    def provider(self) -> MemorySandboxProvider:
+    def provider(self) -> SandboxProvider:
         return MemorySandboxProvider(program, images=[ImageFacts(digest=DIGEST, platform="linux/amd64")])
 
     @pytest.fixture
