@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from store_samples import TASK, carry_out, draft, move, result_of, run_row, trial_plan
 
 from harness.protocols import EvidenceStore
 from harness.records.base import sha256_of
@@ -21,6 +20,7 @@ from harness.records.vocabulary import Outcome
 from harness.store.memory import MemoryStore
 from harness.store.sqlite import SqliteStore
 from harness.store.verify import verify_run
+from tests.store.samples import TASK, carry_out, draft, move, result_of, run_row, trial_plan
 
 Store = MemoryStore | SqliteStore
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from store_samples import carry_out, move, result_of, run_row, trial_plan
 
 from harness.records.errors import ConfigError, StoreError
 from harness.records.usage import Usage
@@ -19,6 +18,7 @@ from harness.records.vocabulary import Outcome
 from harness.store.flat import COLUMNS, FlatRow, agent_name, csv_text, flat_frame, flat_rows, write_csv
 from harness.store.history import History, read_history
 from harness.store.memory import MemoryStore
+from tests.store.samples import carry_out, move, result_of, run_row, trial_plan
 
 MATRICES = Path(__file__).parents[3] / "shared" / "data" / "matrices"
 

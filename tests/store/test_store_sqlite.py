@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from store_samples import carry_out, draft, result_of, run_row, trial_plan
 
 from harness.records.errors import StoreError
 from harness.records.event import Event
@@ -19,6 +18,7 @@ from harness.store.blobs import BlobFolder
 from harness.store.salvage import examine
 from harness.store.sqlite import SqliteStore
 from harness.store.verify import verify_run
+from tests.store.samples import carry_out, draft, result_of, run_row, trial_plan
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,7 +39,7 @@ def start(script: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", script, *arguments],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{Path(__file__).parent}"},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stdin=subprocess.PIPE,
         text=True,
@@ -135,7 +135,7 @@ def test_a_failed_migration_leaves_the_old_version(tmp_path: Path, monkeypatch: 
 
 WRITER = """
 import sys
-from store_samples import *
+from tests.store.samples import *
 from harness.store.sqlite import SqliteStore
 folder, run = sys.argv[1:]
 store = SqliteStore(folder)
@@ -180,7 +180,7 @@ def test_a_second_writer_of_a_stream_is_refused_not_mixed_in(tmp_path: Path) -> 
 
 KILLED = """
 import sys, time
-from store_samples import *
+from tests.store.samples import *
 from harness.store.sqlite import SqliteStore
 store = SqliteStore(sys.argv[1])
 store.create_run(run_row())

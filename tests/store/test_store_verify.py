@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from store_samples import carry_out, draft, move, result_of, run_row, trial_plan
 
 from harness.records.base import canonical_json
 from harness.records.errors import StoreError
@@ -21,6 +20,7 @@ from harness.records.vocabulary import Outcome
 from harness.store.memory import MemoryStore
 from harness.store.sqlite import SqliteStore
 from harness.store.verify import RunReport, verify_run, verify_stream, verify_trial
+from tests.store.samples import carry_out, draft, move, result_of, run_row, trial_plan
 
 TRIAL, OTHER = "run-a.0000.1", "run-a.0001.1"
 
