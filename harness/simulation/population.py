@@ -34,6 +34,7 @@ MISSING = 0.1  # of the history's cells
 WANDERING = 0.12  # of the failures; the others are wrong answers
 COLUMNS = ("agent", "scaffold", "model", "date", "task", "trial", "outcome", "cost_usd", "tokens", "steps", "seconds")
 SCAFFOLD = "simulated"
+HISTORY_USD_PER_TOKEN = 1e-6
 
 
 class Behaviour(StrEnum):
@@ -111,27 +112,17 @@ class SimulatedPopulation:
         def of(purpose: str) -> FloatArray:
             return uniforms(mix(seeded_keys(self.seed, f"history {purpose}", [agent]), tasks))
 
-        kept = of("missing") >= MISSING
+        kept = np.flatnonzero(of("missing") >= MISSING)
         steps = 4 + np.floor(3 * of("steps")).astype(np.int64)
         tokens = steps * (900 + np.floor(900 * of("tokens")).astype(np.int64))
         seconds = np.round(steps * (1.0 + 2.0 * of("seconds")), 2)
+        cost_usd = np.round(tokens * HISTORY_USD_PER_TOKEN, 6)
         date = f"2025-{1 + number % 12:02d}-{1 + number // 12 % 28:02d}"
         outcomes = self.outcomes[number]
+        columns = (column[kept].tolist() for column in (outcomes, cost_usd, tokens, steps, seconds))
         return [
-            (
-                agent,
-                SCAFFOLD,
-                agent,
-                date,
-                self.task_ids[task],
-                1,
-                "passed" if outcomes[task] else "failed",
-                f"{tokens[task] * 1e-6:.6f}",
-                tokens[task],
-                steps[task],
-                seconds[task],
-            )
-            for task in np.flatnonzero(kept)
+            (agent, SCAFFOLD, agent, date, self.task_ids[task], 1, "passed" if passed else "failed", *spent)
+            for task, passed, *spent in zip(kept.tolist(), *columns, strict=True)
         ]
 
     def knows(self, agent: str) -> bool:

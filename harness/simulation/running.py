@@ -61,7 +61,11 @@ def running_service(
 
 def _bound(host: str, port: int) -> socket.socket:
     try:
-        return socket.create_server((host, port), backlog=256)
+        listener = socket.create_server((host, port), backlog=256)
+        # asyncio does this only for sockets of an explicit protocol; without it each answer waits 40 ms for an
+        # acknowledgement. Accepted connections inherit it.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
     except OSError as error:
         raise EngineUnavailable(
             f"the simulated model cannot listen: {error.strerror or error}",
