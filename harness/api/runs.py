@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 import secrets
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any
 
 import anyio
@@ -34,7 +36,7 @@ from harness.records.run import AdaptiveConfig, RunConfig, RunRow
 from harness.records.suite import Suite
 from harness.records.task import Task
 from harness.report.summary import Summary, summarise
-from harness.runner.journal import utc_now
+from harness.runner.journal import Journal, utc_now
 from harness.runner.progress import Observer, Tally
 from harness.runner.recovery import new_schedule, restored_schedule
 from harness.runner.run import Run, RunControl
@@ -151,6 +153,11 @@ def _new_row(prepared: Preparation, store: EvidenceStore) -> RunRow:
     return RunRow(run=new_run_id(), created=utc_now(), config=config, config_digest=digest_of(config))
 
 
+def versions() -> dict[str, str]:
+    """What carried the run out."""
+    return {"assay": version("assay"), "python": platform.python_version(), "machine": platform.platform()}
+
+
 def new_run_id() -> str:
     """Sortable by time, unique by chance."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
@@ -173,6 +180,9 @@ async def _carry_out(
         if new:
             store.create_run(row)
         stack.enter_context(store.own(row.run))
+        # The run's own chain vouches for its configuration, and says each time that it was taken up.
+        journal = Journal(store, row.run, redactor=services.redactor)
+        journal.note("run.started" if new else "run.resumed", {"config_digest": row.config_digest, **versions()})
         tally = None
         if schedule is None:
             engine = engine_for(row.config, store) if row.config.adaptive is not None else None

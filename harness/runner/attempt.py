@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import traceback
 from dataclasses import dataclass
 from typing import Any
@@ -78,7 +79,9 @@ def _episode(cast: Cast, interaction: Interaction) -> Episode:
         model = MeteredModel(cast.model, interaction, cast.journal, cast.price, seed=plan.seed)
 
     def note(kind: str, payload: Any) -> None:
-        cast.journal.note("solver.note", {"kind": kind, **dict(payload)}, actor=actor)
+        # A solver may hand in anything; what JSON cannot hold is kept as its repr.
+        plain = json.loads(json.dumps(payload, default=repr, skipkeys=True))
+        cast.journal.note("solver.note", {"kind": kind, "payload": plain}, actor=actor)
 
     return Episode(
         instruction=task.instruction,

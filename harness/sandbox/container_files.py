@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
+import anyio.to_thread
+import structlog
 from docker import APIClient
 from docker.utils import decode_json_header
 
@@ -29,6 +31,9 @@ from harness.sandbox.archive import (
 from harness.sandbox.engine import Engine
 from harness.sandbox.errors import path_is_missing, path_is_no_folder
 from harness.sandbox.keeper import KEEPER_PATH
+from harness.sandbox.overlay_changes import Layers, OutOfReach
+
+log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
@@ -43,6 +48,7 @@ class ContainerFiles:
     engine: Engine
     id: str
     name: str
+    layers: Layers | None = None
 
     async def put(self, tree: FileTree, dest: str, *, replace: bool) -> None:
         """As :meth:`harness.protocols.Sandbox.put`. One call of the engine, unless `dest` lies deep or is empty."""
@@ -109,6 +115,15 @@ class ContainerFiles:
 
     async def changes(self) -> tuple[str, ...]:
         """As :meth:`harness.protocols.Sandbox.changes`, without the keeper."""
+        if self.layers is not None:
+            try:
+                return await anyio.to_thread.run_sync(self.layers.changes)
+            except OutOfReach as why:
+                log.info("sandbox.changes_by_engine", container=self.name, why=str(why))
+        return await self.engine_changes()
+
+    async def engine_changes(self) -> tuple[str, ...]:
+        """The same from the engine, which reads the whole image for it."""
         found = await self.engine.call("listing changes", lambda client: client.diff(self.id), place=self.name)
         return tuple(f"{_KINDS[item['Kind']]} {item['Path']}" for item in found or () if item["Path"] != KEEPER_PATH)
 

@@ -16,11 +16,17 @@ class DockerSandbox:
     """A started container. `user` runs the commands that name none."""
 
     def __init__(
-        self, container: Container, processes: ContainerProcesses, spec: SandboxSpec, facts: SandboxFacts, user: str
+        self,
+        container: Container,
+        processes: ContainerProcesses,
+        files: ContainerFiles,
+        spec: SandboxSpec,
+        facts: SandboxFacts,
+        user: str,
     ) -> None:
         self._container = container
         self._processes = processes
-        self._files = ContainerFiles(container.engine, container.id, container.name)
+        self._files = files
         self._spec = spec
         self._facts = facts
         self._user = user

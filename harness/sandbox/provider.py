@@ -20,12 +20,14 @@ from harness.sandbox.container_config import (
     network_words,
     quota_worth_trying,
 )
+from harness.sandbox.container_files import ContainerFiles
 from harness.sandbox.container_processes import ContainerProcesses
 from harness.sandbox.docker_sandbox import DockerSandbox
 from harness.sandbox.engine import Connect, Engine, connector
 from harness.sandbox.images import Images, check_started
 from harness.sandbox.keeper import keeper_for
 from harness.sandbox.networks import RunNetworks, remove_network
+from harness.sandbox.overlay_changes import Layers
 
 _NOTHING_CREATED = (Reason.IMAGE_MISSING, Reason.NAME_CONFLICT)
 
@@ -51,6 +53,10 @@ class DockerSandboxProvider:
         self._host_signals = host_signals
         self._images = Images(self._engine)
         self._quota_refused = False
+
+    async def ping(self) -> None:
+        """Reach the engine, before anything is planned. Raises SandboxFault(engine.unreachable)."""
+        await self._engine.info()
 
     @asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator[DockerSandbox]:
@@ -94,7 +100,9 @@ class DockerSandboxProvider:
                 ),
             )
             processes = ContainerProcesses(container, started, host_signals=self._host_signals)
-            yield DockerSandbox(container, processes, spec, facts, spec.user or image.user)
+            layers = Layers.of(started) if processes.visible else None
+            files = ContainerFiles(self._engine, container.id, name, layers)
+            yield DockerSandbox(container, processes, files, spec, facts, spec.user or image.user)
         finally:
             if removable is not None:
                 await remove_container(self._engine, removable)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,7 +23,7 @@ KEYS = {"run", "planned", "outcomes", "stops", "score", "interval", "cost_usd", 
 TRIAL_KEYS = {"task", "outcome", "reason", "stop", "trial"}
 
 
-def stored(outcomes: list[Outcome | None], **config: object) -> Summary:
+def stored(outcomes: Sequence[Outcome | None], **config: Any) -> Summary:
     """A run with one slot per outcome; None: never begun."""
     store = MemoryStore()
     tasks = [make_task(f"t{number}") for number in range(len(outcomes))]
@@ -48,7 +50,7 @@ def test_scripts_get_every_key_null_when_there_is_no_value() -> None:
 
 def test_missing_grades_widen_the_interval_and_never_count_as_zero() -> None:
     six_two_two = [Outcome.PASSED] * 6 + [Outcome.FAILED] * 2 + [Outcome.UNGRADED] * 2
-    summary = stored(list(six_two_two))
+    summary = stored(six_two_two)
     assert (summary.score, summary.interval, summary.coverage) == (6 / 8, (0.6, 0.8), 0.8)
     assert "6/8 graded" in score_line(summary)
     assert "[60.0, 80.0]" in score_line(summary)
