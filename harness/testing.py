@@ -9,8 +9,9 @@ from typing import Any
 
 from harness.records.chat import ChatReply, ToolCall
 from harness.records.usage import Usage
-from harness.sandbox.memory import Background, MemorySandbox, MemorySandboxProvider, Process, Program, Trouble, lost
+from harness.sandbox.memory import MemorySandbox, MemorySandboxProvider, Trouble, lost
 from harness.sandbox.memory_files import MemoryFiles
+from harness.sandbox.memory_process import Background, Process, Program
 from harness.sandbox.tiny_shell import tiny_shell
 
 __all__ = [

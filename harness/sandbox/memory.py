@@ -1,7 +1,7 @@
 """The in-memory twin of the Docker sandbox: for tests of everything that uses a sandbox.
 
 Time is anyio's, so that on trio's virtual clock an hour costs nothing. Commands are run by a *program*, a plain
-function (or coroutine) that gets a :class:`Process`; the default is a tiny shell
+function (or coroutine) that gets a :class:`harness.sandbox.memory_process.Process`; the default is a tiny shell
 (:func:`harness.sandbox.tiny_shell.tiny_shell`), enough for `solve.sh` and `test.sh` of a few lines::
 
     def program(process: Process) -> int:
@@ -17,7 +17,7 @@ from __future__ import annotations
 import fnmatch
 import itertools
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Literal
@@ -42,6 +42,7 @@ from harness.records.task import FileTree, ImagePin
 from harness.records.vocabulary import Reason
 from harness.sandbox.capture import StreamCapture
 from harness.sandbox.memory_files import MemoryFiles
+from harness.sandbox.memory_process import Background, Process, Program
 from harness.sandbox.tiny_shell import tiny_shell
 
 log = structlog.get_logger(__name__)
@@ -93,64 +94,6 @@ class Trouble:
             return False
         self.seen += 1
         return self.nth <= self.seen < self.nth + self.times
-
-
-@dataclass
-class Background:
-    """A process that a command left running: `tick` acts on the files every `every_s`, until it is ended."""
-
-    name: str
-    tick: Callable[[MemoryFiles], None]
-    every_s: float
-    next_s: float
-    holds_stdio: bool
-    owner: int  # the command that started it
-
-
-@dataclass
-class Process:
-    """A running command, as its program sees it. `write` keeps output at once, so that a timeout does not lose it."""
-
-    command: Command
-    files: MemoryFiles
-    env: Mapping[str, str]
-    workdir: str
-    user: str | None
-    stdout: StreamCapture
-    stderr: StreamCapture
-    number: int
-    background: list[Background] = field(default_factory=list)
-    memory_killed: bool = False
-
-    @property
-    def argv(self) -> tuple[str, ...]:
-        return self.command.argv
-
-    @property
-    def stdin(self) -> bytes:
-        """What the command reads; empty unless given."""
-        return self.command.stdin or b""
-
-    def write(self, data: bytes) -> None:
-        self.stdout.feed(data)
-
-    def write_error(self, data: bytes) -> None:
-        self.stderr.feed(data)
-
-    def spawn(
-        self, name: str, tick: Callable[[MemoryFiles], None], *, every_s: float = 1.0, holds_stdio: bool = False
-    ) -> None:
-        """Leave a process running that acts every `every_s` seconds from now on."""
-        due_s = anyio.current_time() + every_s
-        self.background.append(Background(name, tick, every_s, due_s, holds_stdio, self.number))
-
-    def exhaust_memory(self) -> int:
-        """Be killed by the kernel for memory; returns the exit code that comes of it."""
-        self.memory_killed = True
-        return 137
-
-
-Program = Callable[[Process], "int | Awaitable[int]"]
 
 
 class MemorySandbox:

@@ -12,12 +12,10 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import anyio
 
-if TYPE_CHECKING:  # the sandbox that runs this imports it
-    from harness.sandbox.memory import Process
+from harness.sandbox.memory_process import Process
 
 _SHELLS = ("bash", "sh", "/bin/bash", "/bin/sh", "/usr/bin/bash")
 _OPERATORS = (";", "&&", "||")

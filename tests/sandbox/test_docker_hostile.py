@@ -268,6 +268,24 @@ def bare_pin(base_pin: ImagePin) -> Iterator[ImagePin]:
         client.close()
 
 
+async def test_changes_are_those_that_the_engine_finds(provider: DockerSandboxProvider, base_pin: ImagePin) -> None:
+    changes = """
+        echo new > /app/new; mkdir -p /app/a/b && echo x > /app/a/b/c; mkdir /app/empty; ln -s new /app/link
+        echo more >> /etc/profile; chmod 600 /etc/issue; chmod 700 /srv; touch -d 2001-01-01 /etc/motd
+        rm /etc/debian_version; rm -r /usr/share/bash-completion /etc/skel
+        rm -r /etc/profile.d /etc/apt; mkdir /etc/apt /etc/profile.d; echo again > /etc/apt/sources.list
+        mv /etc/pam.d /etc/moved 2> /dev/null; rm -r /usr/share/pam; echo file > /usr/share/pam
+        touch /etc/hosts2 && rm /etc/hosts2; : >> /etc/shells; touch /tmp/t; mkfifo /tmp/p; rm -rf /app/a/b
+    """
+    async with provider.open(spec(base_pin)) as sandbox:
+        await sh(sandbox, changes)
+        assert sandbox._files.layers is not None or os.geteuid() != 0
+        found = await sandbox.changes()
+        assert set(found) == set(await sandbox._files.engine_changes())
+        assert {"A /app/new", "C /etc/profile", "D /etc/debian_version", "A /app/a"} <= set(found)
+        assert len(found) > 15
+
+
 def test_it_runs_on_trio_as_well(base_pin: ImagePin) -> None:
     async def main() -> None:
         provider = DockerSandboxProvider()

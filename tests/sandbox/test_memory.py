@@ -10,7 +10,8 @@ from harness.records.errors import SandboxFault
 from harness.records.execution import Command, ExecResult, SandboxSpec
 from harness.records.task import FileTree, ImagePin, Limits, TreeFile
 from harness.records.vocabulary import Reason
-from harness.sandbox.memory import MemorySandbox, MemorySandboxProvider, Process, Trouble, lost
+from harness.sandbox.memory import MemorySandbox, MemorySandboxProvider, Trouble, lost
+from harness.sandbox.memory_process import Process
 
 pytestmark = pytest.mark.anyio
 

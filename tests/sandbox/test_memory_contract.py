@@ -9,8 +9,9 @@ import trio.testing
 from harness.protocols import SandboxProvider
 from harness.records.execution import ImageFacts
 from harness.records.task import ImagePin
-from harness.sandbox.memory import MemorySandboxProvider, Process
+from harness.sandbox.memory import MemorySandboxProvider
 from harness.sandbox.memory_files import MemoryFiles
+from harness.sandbox.memory_process import Process
 from harness.sandbox.tiny_shell import tiny_shell
 
 from .contract import SandboxContract
