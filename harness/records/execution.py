@@ -114,8 +114,38 @@ class ImageFacts(Record):
     size_bytes: int = 0
 
 
+class Owner(Record):
+    """The process that a container or network belongs to, told apart from every other one, before and since.
+
+    A process number means something within one process namespace of one machine until that machine starts anew, and
+    is given again; with the start time it names one process for good.
+    """
+
+    host: str
+    machine: str  # /etc/machine-id, "" where there is none
+    boot: str  # the kernel's boot id
+    namespace: int  # inode of the process namespace
+    pid: int
+    started: int  # clock ticks between boot and the start of the process
+
+    @property
+    def label(self) -> str:
+        """One line of text that :meth:`read` reads back."""
+        parts = (self.host, self.machine, self.boot, self.namespace, self.pid, self.started)
+        return "/".join(str(part) for part in parts)
+
+    @classmethod
+    def read(cls, label: str) -> Owner | None:
+        """The owner in a label, or None when the label is of no form we know."""
+        host, *rest = label.split("/")
+        if len(rest) != 5 or not all(part.isascii() and part.isdigit() for part in rest[2:]):
+            return None
+        machine, boot, namespace, pid, started = rest
+        return cls(host=host, machine=machine, boot=boot, namespace=int(namespace), pid=int(pid), started=int(started))
+
+
 class Leftover(Record):
-    """A container or network that carries Assay's labels."""
+    """A container or network that carries Assay's labels. `owner` None: the label that should say it is unreadable."""
 
     id: str
     kind: str  # "container", "network"
@@ -123,3 +153,4 @@ class Leftover(Record):
     run: str
     trial: str | None = None
     created: str = ""
+    owner: Owner | None = None

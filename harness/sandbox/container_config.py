@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
-import socket
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,20 +17,15 @@ _MIB = 1024 * 1024
 _QUOTA_DRIVERS = ("btrfs", "zfs")
 
 
-def labels_of(spec: SandboxSpec) -> dict[str, str]:
+def labels_of(spec: SandboxSpec, owner: str) -> dict[str, str]:
     """Whose a container is. They are part of its creation, so that no container is ever without."""
     return {
         **spec.labels,
         RUN_LABEL: spec.run,
         TRIAL_LABEL: spec.trial,
         PURPOSE_LABEL: spec.purpose,
-        OWNER_LABEL: owner(),
+        OWNER_LABEL: owner,
     }
-
-
-def owner() -> str:
-    """This process, as `host/pid`."""
-    return f"{socket.gethostname()}/{os.getpid()}"
 
 
 def container_name(spec: SandboxSpec) -> str:
@@ -46,8 +39,8 @@ def quota_worth_trying(info: EngineInfo) -> bool:
     return info.storage in _QUOTA_DRIVERS or (info.storage == "overlay2" and info.backing == "xfs")
 
 
-def container_config(spec: SandboxSpec, image: str, *, network: str, quota: bool) -> dict[str, Any]:
-    """The body of `POST /containers/create`. `image` is a digest, `network` an engine network mode."""
+def container_config(spec: SandboxSpec, image: str, *, owner: str, network: str, quota: bool) -> dict[str, Any]:
+    """The body of `POST /containers/create`. `image` is a digest, `network` an engine network mode, `owner` a label."""
     limits = spec.limits
     disk_bytes = limits.disk_mb * _MIB if limits.disk_mb else None
     ulimits = [{"Name": "core", "Soft": 0, "Hard": 0}]
@@ -76,7 +69,7 @@ def container_config(spec: SandboxSpec, image: str, *, network: str, quota: bool
         "User": "0:0",  # of the keeper; commands name their own
         "WorkingDir": spec.workdir,
         "Env": [f"{name}={value}" for name, value in spec.env.items()],
-        "Labels": labels_of(spec),
+        "Labels": labels_of(spec, owner),
         "Healthcheck": {"Test": ["NONE"]},  # an image's own check would run commands of its own
         "HostConfig": host,
     }

@@ -43,6 +43,7 @@ from harness.records.vocabulary import Reason
 from harness.sandbox.capture import StreamCapture
 from harness.sandbox.memory_files import MemoryFiles
 from harness.sandbox.memory_process import Background, Process, Program
+from harness.sandbox.ownership import this_process
 from harness.sandbox.tiny_shell import tiny_shell
 
 log = structlog.get_logger(__name__)
@@ -304,6 +305,7 @@ class MemorySandboxProvider:
                 name=sandbox.facts.name,
                 run=sandbox.spec.run,
                 trial=sandbox.spec.trial,
+                owner=this_process(),
             )
             for sandbox in self.live
         )

@@ -5,6 +5,7 @@ One for every trial would use up the engine's address pools after some thirty tr
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Any
 
@@ -13,9 +14,10 @@ import structlog
 from docker import APIClient
 
 from harness.records.errors import SandboxFault
-from harness.sandbox.container_config import OWNER_LABEL, RUN_LABEL, owner
+from harness.sandbox.container_config import OWNER_LABEL, RUN_LABEL
 from harness.sandbox.engine import Engine
 from harness.sandbox.errors import already_gone
+from harness.sandbox.ownership import this_process
 
 log = structlog.get_logger(__name__)
 
@@ -61,9 +63,17 @@ async def remove_network(engine: Engine, network_id: str) -> None:
             raise
 
 
+def network_name(run: str, owner: str) -> str:
+    """The name of a run's network. Another process that takes the run up has another one: labels cannot be changed, so
+    a network taken over would look like the dead process's, and `assay gc` would remove it."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", run)[:60]
+    return f"assay-{plain}-{hashlib.sha256(owner.encode()).hexdigest()[:8]}"
+
+
 def _create(client: APIClient, run: str) -> tuple[str, str]:
-    name = "assay-" + re.sub(r"[^A-Za-z0-9_.-]+", "-", run)[:60]
-    labels = {RUN_LABEL: run, OWNER_LABEL: owner()}
+    owner = this_process().label
+    name = network_name(run, owner)
+    labels = {RUN_LABEL: run, OWNER_LABEL: owner}
     existing = _first_named(client, name)
     network_id = (
         existing
@@ -74,6 +84,6 @@ def _create(client: APIClient, run: str) -> tuple[str, str]:
 
 
 def _first_named(client: APIClient, name: str) -> str | None:
-    """The network of that name with our label: that of the same run, before it was resumed."""
+    """The network of that name with our label: made by this process for the same run."""
     found: list[dict[str, Any]] = client.networks(filters={"name": f"^{name}$", "label": RUN_LABEL})
     return next((item["Id"] for item in found if item["Name"] == name), None)

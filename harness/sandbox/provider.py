@@ -7,11 +7,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from harness.records.errors import SandboxFault
-from harness.records.execution import ImageFacts, Leftover, SandboxFacts, SandboxSpec
+from harness.records.execution import ImageFacts, Leftover, Owner, SandboxFacts, SandboxSpec
 from harness.records.task import ImagePin
 from harness.records.vocabulary import Network, Reason
 from harness.sandbox.container import Container, remove_container
 from harness.sandbox.container_config import (
+    OWNER_LABEL,
     RUN_LABEL,
     TRIAL_LABEL,
     container_config,
@@ -28,6 +29,7 @@ from harness.sandbox.images import Images, check_started
 from harness.sandbox.keeper import keeper_for
 from harness.sandbox.networks import RunNetworks, remove_network
 from harness.sandbox.overlay_changes import Layers
+from harness.sandbox.ownership import this_process
 
 _NOTHING_CREATED = (Reason.IMAGE_MISSING, Reason.NAME_CONFLICT)
 
@@ -132,6 +134,7 @@ class DockerSandboxProvider:
                     run=item["Labels"][RUN_LABEL],
                     trial=item["Labels"].get(TRIAL_LABEL),
                     created=str(item.get("Created", "")),
+                    owner=Owner.read(item["Labels"].get(OWNER_LABEL, "")),
                 )
                 for item in containers
             ),
@@ -142,6 +145,7 @@ class DockerSandboxProvider:
                     name=item["Name"],
                     run=item["Labels"][RUN_LABEL],
                     created=str(item.get("Created", "")),
+                    owner=Owner.read(item["Labels"].get(OWNER_LABEL, "")),
                 )
                 for item in networks
             ),
@@ -179,7 +183,8 @@ class DockerSandboxProvider:
             return await self._create_with(spec, name, network, False), False
 
     async def _create_with(self, spec: SandboxSpec, name: str, network: str, quota: bool) -> dict[str, Any]:
-        config = container_config(spec, str(spec.image.locator), network=network, quota=quota)
+        owner = this_process().label
+        config = container_config(spec, str(spec.image.locator), owner=owner, network=network, quota=quota)
 
         def create(client: Any) -> dict[str, Any]:
             answer: dict[str, Any] = client.create_container_from_config(config, name)

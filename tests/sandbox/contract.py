@@ -17,6 +17,7 @@ from harness.records.errors import SandboxFault
 from harness.records.execution import Command, ExecResult, SandboxSpec
 from harness.records.task import FileTree, ImagePin, Limits, TreeFile
 from harness.records.vocabulary import Reason
+from harness.sandbox.ownership import this_process
 
 RUN = "contract"
 
@@ -342,8 +343,8 @@ class SandboxContract(ABC):
     async def test_what_a_dead_run_left_is_found_and_removed(self, provider: SandboxProvider, pin: ImagePin) -> None:
         async with provider.open(self.spec(pin, "contract/dead", run="dead-run")) as sandbox:
             left = [item for item in await provider.leftovers() if item.run == "dead-run"]
-            assert [(item.kind, item.id, item.trial) for item in left] == [
-                ("container", sandbox.facts.id, "contract/dead")
+            assert [(item.kind, item.id, item.trial, item.owner) for item in left] == [
+                ("container", sandbox.facts.id, "contract/dead", this_process())
             ]
             await provider.remove(left[0])
             assert not [item for item in await provider.leftovers() if item.run == "dead-run"]

@@ -85,14 +85,18 @@ def spec(**changes: Any) -> SandboxSpec:
 
 def test_a_container_is_limited_labelled_and_drops_everything() -> None:
     config = container_config(
-        spec(capabilities=("CHOWN",), labels={"mine": "1", "assay.run": "forged"}), DIGEST, network="none", quota=False
+        spec(capabilities=("CHOWN",), labels={"mine": "1", "assay.run": "forged", "assay.owner": "forged"}),
+        DIGEST,
+        owner="me/1",
+        network="none",
+        quota=False,
     )
     host = config["HostConfig"]
     assert config["Image"] == DIGEST
     assert config["Labels"]["assay.run"] == "r"
     assert config["Labels"]["assay.trial"] == "a/b 1"
     assert config["Labels"]["mine"] == "1"
-    assert re.fullmatch(r".+/\d+", config["Labels"]["assay.owner"])
+    assert config["Labels"]["assay.owner"] == "me/1"
     assert host["NanoCpus"] == 1_500_000_000
     assert host["Memory"] == host["MemorySwap"] == 2048 * 1024 * 1024
     assert (host["PidsLimit"], host["CapDrop"], host["CapAdd"]) == (512, ["ALL"], ["CHOWN"])
@@ -103,7 +107,7 @@ def test_a_container_is_limited_labelled_and_drops_everything() -> None:
 
 
 def test_a_driver_with_quotas_gets_the_size() -> None:
-    host = container_config(spec(), DIGEST, network="none", quota=True)["HostConfig"]
+    host = container_config(spec(), DIGEST, owner="me/1", network="none", quota=True)["HostConfig"]
     assert host["StorageOpt"] == {"size": "10485760"}
     assert all(limit["Name"] != "fsize" for limit in host["Ulimits"])
     assert not quota_worth_trying(INFO)
