@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 
 from harness.api.adaptive import engine_for, keep_bank, make_bank
+from harness.api.leftovers import sweep
 from harness.api.request import RunRequest, make_request
 from harness.api.simulated import Simulated, simulated
 from harness.api.stores import estimate_of, open_store
@@ -180,6 +181,9 @@ async def _carry_out(
         if new:
             store.create_run(row)
         stack.enter_context(store.own(row.run))
+        if not new:
+            # Owned by us now, so what a dead process left of this run is ours to remove, and nobody else's is.
+            await sweep(provider, leased=lambda run: False, run=row.run)
         # The run's own chain vouches for its configuration, and says each time that it was taken up.
         journal = Journal(store, row.run, redactor=services.redactor)
         journal.note("run.started" if new else "run.resumed", {"config_digest": row.config_digest, **versions()})

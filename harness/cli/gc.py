@@ -1,0 +1,50 @@
+"""assay gc."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from harness.api.leftovers import Sweep, SweptItem, collect_garbage
+from harness.cli.options import AsJson, Store, print_json, say
+
+app = typer.Typer(rich_markup_mode=None)
+
+NOT_REMOVED = 3
+
+
+@app.command(epilog="Example: assay gc --dry-run")
+def gc(
+    run: Annotated[
+        str | None, typer.Option(help="Only this run (exact id), even if its owner was on another machine.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed; remove nothing.")] = False,
+    store: Store = ".assay",
+    as_json: AsJson = False,
+) -> None:
+    """Remove containers and networks that dead runs left behind."""
+    swept = collect_garbage(store, run=run, dry_run=dry_run)
+    if as_json:
+        print_json(swept)
+    else:
+        _tell(swept)
+    raise typer.Exit(NOT_REMOVED if swept.failed else 0)
+
+
+def _tell(swept: Sweep) -> None:
+    for word, items in (
+        ("would remove" if swept.dry_run else "removed", swept.removed),
+        ("left", swept.left),
+        ("NOT REMOVED", swept.failed),
+    ):
+        for item in items:
+            print(f"{word} {_described(item)}")
+    elsewhere = sorted({item.run for item in swept.left if item.standing == "elsewhere"})
+    for run in elsewhere:
+        say(f"if nobody runs {run} any more: assay gc --run {run}")
+    say(f"{len(swept.removed)} {'to remove' if swept.dry_run else 'removed'}, {len(swept.left)} left")
+
+
+def _described(item: SweptItem) -> str:
+    return f"{item.kind} {item.name} of {item.trial or item.run}: {item.why}"
