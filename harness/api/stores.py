@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from harness.adaptive.estimators import Estimate
 from harness.api.adaptive import engine_for
@@ -15,6 +14,9 @@ from harness.report.summary import Summary, summarise
 from harness.runner.schedule import UPDATE
 from harness.store.flat import flat_frame, flat_rows
 from harness.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    import pandas as pd  # forty megabytes that only `outcomes` needs
 
 DEFAULT_STORE = ".assay"
 
