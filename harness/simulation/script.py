@@ -44,7 +44,7 @@ _WANDERS = (
     "uname -a",
     "date",
     "env | sort | head -n 12",
-    "wc -c ./* 2>/dev/null | tail -n 5",
+    "du -s .",
 )
 _SAYS = ("Let me look around first.", "Now the files themselves.", "I write this down as a script.", "The rest of it.")
 
