@@ -239,7 +239,7 @@ def start():
     serve_http(PORT + 2, lambda method, path, headers, body: (200, {"rate": RATES[path[6:]]}) if path[6:] in RATES else (404, {"error": "no such currency"}))
     ~%- endif %~
 ~% elif kind == "crawl" %~
-PATHS = ["/", *(f"/{rng.choice(['', 'a/', 'a/b/', 'docs/'])}{word()}{n}.html" for n in range(14))]
+PATHS = ["/", *(f"/{rng.choice(['a/', 'a/b/', 'docs/'])}{word()}{n}.html" for n in range(14))]
 TITLES = {path: f"{word()} {word()}" for path in PATHS}
 MOVED = {"/old/start": PATHS[5], "/gone/away": "/old/start"} if ~{ moved }~ else {}
 LOST = ["/a/missing.html", "/docs/lost.html"] if ~{ broken }~ else []
