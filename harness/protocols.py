@@ -193,7 +193,8 @@ class Solver(Protocol):
 
     Optional class attributes: `version` (str), `actor` ("agent" or "reference"), `uses_solution` (bool),
     `needs_model` (bool), `isolation` ("thread", the default for foreign code: a solver that blocks cannot
-    stall the run; or "inline").
+    stall the run; or "inline"), and a static method `check_options(options)` that raises ConfigError, called
+    before anything is stored or spent.
     """
 
     name: str

@@ -36,11 +36,14 @@ class SolverPlugin:
 
 
 def find_solver(name: str, options: Mapping[str, Any]) -> SolverPlugin:
-    """Resolve a solver by name or file. Raises ConfigError when it is not one."""
+    """Resolve a solver by name or file. Raises ConfigError when it is not one, or refuses its options."""
     found = plugins.load("solvers", name)
     run = getattr(found, "run", None)
     if run is None or not inspect.iscoroutinefunction(run):
         raise ConfigError(f"{name!r} is not a solver", remedy="a solver has `async def run(self, episode)`")
+    check_options = getattr(found, "check_options", None)
+    if check_options is not None:
+        check_options(options)
     spec = SolverSpec(
         name=name,
         version=str(getattr(found, "version", "0")),

@@ -181,3 +181,41 @@ def test_the_highest_step_that_is_exceeded_holds_for_the_whole_call(starts: list
     rate = Rate(usd=1.0, steps=tuple(Step(above_tokens=start, usd=2.0 + start) for start in starts))
     exceeded = [start for start in starts if tokens > start]
     assert rate.at(tokens) == (2.0 + max(exceeded) if exceeded else 1.0)
+
+
+PATTERNS = {"date": "2026-01-01", "patterns": {"sim-*": {"input": 1.0, "output": 2.0}}}
+
+
+def test_a_declared_pattern_prices_what_it_fits_and_nothing_else() -> None:
+    table = fixed_prices(PATTERNS)
+    price = table.price("sim-042")
+    assert price is not None
+    assert price.input.at(1) == 1.0
+    assert price.source == table.label
+    for other in ("xsim-042", "Sim-042", "sim", "sim_042", ""):
+        assert table.price(other) is None
+    # Nothing but the star is special.
+    dotted = fixed_prices({"date": "1", "patterns": {"a.b[c]*": {"input": 1, "output": 1}}})
+    assert dotted.price("a.b[c]") is not None
+    assert dotted.price("axbc1") is None
+
+
+def test_an_exact_price_or_alias_comes_before_a_pattern_and_two_patterns_are_none() -> None:
+    flat = {"input": 9.0, "output": 9.0}
+    table = fixed_prices({**PATTERNS, "models": {"sim-1": flat}, "aliases": {"sim-one": "sim-1"}})
+    for model, usd in (("sim-1", 9.0), ("sim-one", 9.0), ("sim-2", 1.0)):
+        price = table.price(model)
+        assert price is not None
+        assert price.input.at(1) == usd
+    both = {"sim-*": flat, "*-x": flat}
+    ambiguous = fixed_prices({"date": "1", "patterns": both})
+    assert ambiguous.price("sim-x") is None
+    assert ambiguous.price("sim-y") is not None
+
+
+@pytest.mark.parametrize(
+    "patterns", [["sim-*"], {"sim-*": 3}, {"sim-*": {"input": 1}}, {"sim-*": {"input": -1, "output": 1}}]
+)
+def test_a_pattern_with_a_mistake_is_refused(patterns: Any) -> None:
+    with pytest.raises(ConfigError):
+        fixed_prices({"date": "1", "models": {}, "patterns": patterns})
