@@ -46,9 +46,8 @@ def main() -> None:
     graded = summary["outcomes"]["passed"] + summary["outcomes"]["failed"]
     cpu_s = used.ru_utime + used.ru_stime
     print(f"{graded}/{options.tasks} graded, {options.concurrency} in flight, {wall_s:.1f} s wall")
-    print(
-        f"coordinator: peak {used.ru_maxrss / 1024:.0f} MB (target under {TARGET_MB}), {cpu_s / graded:.3f} s CPU a trial"
-    )
+    peak_mb = used.ru_maxrss / 1024
+    print(f"coordinator: peak {peak_mb:.0f} MB (target under {TARGET_MB}), {cpu_s / graded:.3f} s CPU a trial")
 
 
 @contextmanager

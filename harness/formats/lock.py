@@ -18,6 +18,7 @@ from harness.records.task import ImagePin, Task
 
 LOCK_FILE = "suite.lock"
 _NO_IMAGE = ImagePin(reference="-")
+_SHOWN_IDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,38 +123,48 @@ def apply_lock(suite: Suite, lock: SuiteLock, place: str, *, whole: bool) -> Sui
     """The suite with its images pinned by the lock.
 
     `whole`: the suite is all that the lock is about, so that a task it has too many is an error too. Raises
-    TaskError, or LoadErrors with every task that is not what was locked.
+    TaskError, or LoadErrors with one error per way in which tasks are not what was locked, naming them.
     """
-    errors = [error for task in suite.tasks if (error := _stale(task, lock, place)) is not None]
+    stale: dict[str, list[str]] = {}
+    for task in suite.tasks:
+        problem = _staleness(task, lock)
+        if problem is not None:
+            stale.setdefault(problem, []).append(task.id)
     if whole:
         gone = sorted(lock.tasks.keys() - {task.id for task in suite.tasks})
-        errors += [_stale_error(f"{task_id} is locked and no longer there", place) for task_id in gone]
-    raise_all(errors, place)
+        if gone:
+            stale["locked and no longer there"] = gone
+    remedy = f"if that is meant, run `assay suite lock {suite.source}`"
+    raise_all(
+        (
+            TaskError(f"stale lock: {problem}: {_some(ids)}", place=place, remedy=remedy)
+            for problem, ids in stale.items()
+        ),
+        place,
+    )
     tasks = tuple(_pinned(task, lock.images[lock.tasks[task.id].image]) for task in suite.tasks)
     return suite.model_copy(update={"tasks": tasks, "locked": True})
 
 
-def _stale(task: Task, lock: SuiteLock, place: str) -> TaskError | None:
+def _staleness(task: Task, lock: SuiteLock) -> str | None:
+    """In what a task is not what was locked, or None."""
     locked = lock.tasks.get(task.id)
     if locked is None:
-        return _stale_error(f"{task.id} is not in the lock", place)
+        return "not in the lock"
     if locked.image != task.image.reference:
-        return _stale_error(
-            f"{task.id} was locked with image {locked.image!r}, now it says {task.image.reference!r}", place
-        )
+        return f"locked with image {locked.image!r}, now it says {task.image.reference!r}"
     if locked.grader != task.grading.grader:
-        return _stale_error(
-            f"{task.id} was locked with grader {locked.grader}, now it says {task.grading.grader}", place
-        )
+        return f"locked with grader {locked.grader}, now it says {task.grading.grader}"
     if locked.files != files_digest(task):
-        return _stale_error(f"the files or settings of {task.id} are not those that were locked", place)
+        return "the files or settings are not those that were locked"
     pinned = _pinned(task, lock.images[locked.image])
     if task.image.digest is not None and task.image.digest != pinned.image.digest:
-        return _stale_error(f"{task.id} names another image digest than its lock", place)
+        return "it names another image digest than its lock"
     if locked.version != pinned.version:
-        return _stale_error(f"{task.id} has another version than its lock says", place)
+        return "it has another version than its lock says"
     return None
 
 
-def _stale_error(message: str, place: str) -> TaskError:
-    return TaskError(f"stale lock: {message}", place=place, remedy="if that is meant, run `assay suite lock`")
+def _some(ids: list[str]) -> str:
+    shown = ", ".join(ids[:_SHOWN_IDS])
+    return shown if len(ids) <= _SHOWN_IDS else f"{shown} and {len(ids) - _SHOWN_IDS} more"

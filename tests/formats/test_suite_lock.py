@@ -118,8 +118,8 @@ def test_tasks_too_many_and_too_few_are_told_at_once(root: Path, make_task: Make
     error = fault(root)
     assert isinstance(error, LoadErrors)
     assert [single.message for single in error.errors] == [
-        "stale lock: new is not in the lock",
-        "stale lock: words is locked and no longer there",
+        "stale lock: not in the lock: new",
+        "stale lock: locked and no longer there: words",
     ]
 
 
