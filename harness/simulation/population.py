@@ -101,12 +101,15 @@ class SimulatedPopulation:
         for name in exclude:
             self._agent(name)
         tasks = name_keys(self.task_ids)
-        with Path(path).open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            for number, agent in enumerate(self.agents):
-                if agent not in exclude:
-                    writer.writerows(self._run_of(number, agent, tasks))
+        try:
+            with Path(path).open("w", encoding="utf-8", newline="") as file:
+                writer = csv.writer(file, lineterminator="\n")
+                writer.writerow(COLUMNS)
+                for number, agent in enumerate(self.agents):
+                    if agent not in exclude:
+                        writer.writerows(self._run_of(number, agent, tasks))
+        except OSError as error:
+            raise ConfigError(f"cannot be written: {error.strerror or error}", place=str(path)) from error
 
     def _run_of(self, number: int, agent: str, tasks: KeyArray) -> list[tuple[object, ...]]:
         def of(purpose: str) -> FloatArray:

@@ -151,6 +151,8 @@ def test_what_is_unknown_is_said_with_what_is_near(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="sim-999"):
         POPULATION.write_history(tmp_path / "h.csv", exclude=("sim-999",))
     assert not (tmp_path / "h.csv").exists()
+    with pytest.raises(ConfigError, match="cannot be written"):
+        POPULATION.write_history(tmp_path / "no" / "h.csv")
     for tasks, agents in ((TASKS, 0), ((), 5)):
         with pytest.raises(ConfigError, match="must be 1 or more"):
             SimulatedPopulation(tasks, agents=agents)
