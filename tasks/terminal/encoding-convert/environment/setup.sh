@@ -1,0 +1,2 @@
+set -eu
+python3 "$(dirname "$0")/gen.py"
