@@ -19,6 +19,7 @@ from harness.simulation.service import SimulatedService
 PRICES = Path(__file__).with_name("prices.toml")
 START_S = 15.0
 STOP_S = 5.0
+KEEP_ALIVE_S = 75  # longer than clients keep an idle connection (httpx: 5 s), or one is dropped as it is used again
 
 
 @contextmanager
@@ -44,6 +45,7 @@ def running_service(
                 log_level="critical",
                 access_log=False,
                 lifespan="off",
+                timeout_keep_alive=KEEP_ALIVE_S,
                 timeout_graceful_shutdown=1,
             )
         )
