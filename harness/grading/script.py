@@ -43,7 +43,11 @@ class ScriptGrader:
             for name, captured in (("stdout", result.stdout), ("stderr", result.stderr))
             if captured.seen_bytes
         }
-        flags += [f"grader {name} truncated" for name in ("stdout", "stderr") if getattr(result, name).truncated]
+        flags += [
+            f"grader {name} truncated: {captured.kept_bytes} of {captured.seen_bytes} bytes kept"
+            for name, captured in (("stdout", result.stdout), ("stderr", result.stderr))
+            if captured.truncated
+        ]
         if not case.task.grading.keep_services:
             await case.sandbox.end_processes()
         verdict = await self._verdict(case, result, blobs)

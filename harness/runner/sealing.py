@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.protocols import Sandbox, SandboxFileError
@@ -11,6 +12,9 @@ from harness.records.vocabulary import GradingEnvironment, Reason
 from harness.runner.journal import Journal
 
 MOST_CHANGES = 500
+MOST_NAMED = 5
+PROGRAM_FOLDERS = frozenset(f"{root}/{name}" for root in ("", "/usr", "/usr/local") for name in ("bin", "sbin"))
+LOADED_BY_ALL = frozenset({"/etc/ld.so.preload"})
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ async def seal(sandbox: Sandbox, task: Task, journal: Journal) -> Sealed:
         reason = Reason.DISK_LIMIT
     artifacts, missing = await _collect(sandbox, task)
     changes = await sandbox.changes()
+    if task.grading.environment is GradingEnvironment.SAME:
+        flags += replaced_programs(changes)
     journal.note(
         "seal",
         {
@@ -57,6 +63,20 @@ async def seal(sandbox: Sandbox, task: Task, journal: Journal) -> Sealed:
         blobs={f"artifact:{path}": journal.keep(data) for path, data in artifacts.items()},
     )
     return Sealed(artifacts, missing, tuple(flags), reason)
+
+
+def replaced_programs(changes: Iterable[str]) -> list[str]:
+    """A flag when programs of the image, or what every program loads, are not what they were: tests that run in the
+    same container run with them."""
+    found = [
+        path
+        for kind, _, path in (change.partition(" ") for change in changes)
+        if (kind in "CD" and path.rpartition("/")[0] in PROGRAM_FOLDERS) or path in LOADED_BY_ALL
+    ]
+    if not found:
+        return []
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    return [f"programs are not the image's: {', '.join(sorted(found)[:MOST_NAMED])}{more}"]
 
 
 def _over_disk(written: int | None, limit_mb: int | None) -> bool:
