@@ -17,7 +17,13 @@ from harness.records.usage import Account, Span, Usage
 
 PriceOf = Callable[[str, Usage], float | None]  # model and usage of one call -> USD, None when unknown
 
-REQUEST, ATTEMPT, ANSWER, COMMAND = "model.request", "model.attempt", "model.call", "exec.started"
+REQUEST, ATTEMPT, ANSWER, FAILED, COMMAND = (
+    "model.request",
+    "model.attempt",
+    "model.call",
+    "model.failed",
+    "exec.started",
+)
 
 
 def accountant(price: PriceOf | None = None) -> Callable[[Iterable[Event]], Account]:
@@ -27,7 +33,7 @@ def accountant(price: PriceOf | None = None) -> Callable[[Iterable[Event]], Acco
 
 def account(events: Iterable[Event], price: PriceOf | None = None) -> Account:
     """Fold a trial's events. A trial without model calls cost nothing; that is known, not assumed."""
-    relevant = [event for event in events if event.kind in (REQUEST, ATTEMPT, ANSWER, COMMAND)]
+    relevant = [event for event in events if event.kind in (REQUEST, ATTEMPT, ANSWER, FAILED, COMMAND)]
     calls = sum(event.kind == ANSWER for event in relevant)
     commands = sum(event.kind == COMMAND and event.phase == "interaction" for event in relevant)
     if all(event.kind == COMMAND for event in relevant):
@@ -53,7 +59,7 @@ def spans_of(events: Iterable[Event], price: PriceOf | None = None) -> list[Span
     calls: dict[str, _Call] = {}
     for event in events:
         name = event.parent if event.kind == ATTEMPT else event.span
-        if event.kind in (REQUEST, ATTEMPT, ANSWER):
+        if event.kind in (REQUEST, ATTEMPT, ANSWER, FAILED):
             calls.setdefault(name or f"event {event.seq}", _Call()).take(event)
     return [span for name, call in calls.items() for span in call.spans(name, price)]
 
@@ -66,10 +72,14 @@ class _Call:
         self.model: str = "unknown"
         self.attempts: list[Mapping[str, Any]] = []
         self.answer: Mapping[str, Any] | None = None
+        self.failed = False  # ended by the service's refusal: nothing more is under way
 
     def take(self, event: Event) -> None:
         if event.kind == ATTEMPT:
             self.attempts.append(event.payload)
+            return
+        if event.kind == FAILED:
+            self.failed = True
             return
         self.parent = event.parent
         named = event.payload.get("gen_ai.response.model") or event.payload.get("gen_ai.request.model")
@@ -98,7 +108,7 @@ class _Call:
             )
         if self.answer is not None:
             spans.append(self._answer_span(self.answer, name, provider, price))
-        elif not self.attempts:
+        elif not self.failed and (not self.attempts or self.attempts[-1].get("error")):
             # The process died, or the clock ran out, while the call was under way: it may be on the invoice.
             spans.append(Span(span=f"{name}/unanswered", parent=name, model=self.model))
         return spans

@@ -37,6 +37,7 @@ class TrialResult(Record):
     calls: int = 0
     calls_without_usage: int = 0
     steps: int = 0
-    cost_usd: float | None = None  # None: unknown; a lower bound is in the events
+    cost_usd: float | None = None  # None: unknown
+    cost_at_least_usd: float = 0.0  # what is known of it: a lower bound where cost_usd is None
     seconds: float = 0.0  # the solver's clock
     finished_at: str = ""

@@ -38,11 +38,6 @@ class StopReason(StrEnum):
     CANCELLED = "cancelled"
     INFRASTRUCTURE = "infrastructure"
 
-    @property
-    def gradable(self) -> bool:
-        """Whether what the solver left behind is sealed and graded: it is after a budget stop."""
-        return self not in (StopReason.SOLVER_ERROR, StopReason.CANCELLED, StopReason.INFRASTRUCTURE)
-
 
 class Outcome(StrEnum):
     """What a trial says about its task. A missing grade is `ungraded`, never `failed`."""
@@ -88,7 +83,6 @@ class Reason(StrEnum):
     VERDICT_EMPTY = "verdict.empty"
     VERDICT_CONFLICT = "verdict.conflict"
     VERDICT_TAMPERED = "verdict.tampered"
-    ARTIFACT_MISSING = "artifact.missing"
     ARTIFACT_TOO_LARGE = "artifact.too_large"
     # What a limit did to the solver; with a grade this qualifies a fail.
     MEMORY_LIMIT = "limit.memory"
@@ -98,6 +92,12 @@ class Reason(StrEnum):
     def infrastructure(self) -> bool:
         """Whether a new attempt may help: the fault is the machine's or a service's."""
         return self.value.partition(".")[0] in ("engine", "provider", "harness")
+
+
+UNAVAILABLE_REASONS = frozenset(
+    {Reason.IMAGE_MISSING, Reason.IMAGE_MISMATCH, Reason.IMAGE_PLATFORM, Reason.SETUP_FAILED, Reason.UNSUPPORTED}
+)
+"""The task cannot be carried out here, by any solver."""
 
 
 class Network(StrEnum):

@@ -39,17 +39,17 @@ class PlainLines:
         self._last_s = float("-inf")
 
     def __call__(self, snapshot: Snapshot) -> None:
-        if snapshot.last is None and not snapshot.message:
+        if snapshot.last is None:
             return
         now = time.monotonic()
-        task, result = snapshot.last if snapshot.last is not None else ("", None)
-        problem = result is not None and not result.outcome.graded
-        done = snapshot.settled >= snapshot.planned
+        task, result = snapshot.last
+        problem = not result.outcome.graded
+        done = done_of(snapshot) >= snapshot.planned
         if not (problem or done or snapshot.message) and now - self._last_s < PLAIN_EVERY_S:
             return
         self._last_s = now
-        line = f"{snapshot.settled}/{snapshot.planned}  {counts(snapshot)}  {spend(snapshot)}"
-        if problem and result is not None:
+        line = f"{done_of(snapshot)}/{snapshot.planned}  {counts(snapshot)}  {spend(snapshot)}"
+        if problem:
             line += f"  {task}: {result.outcome.value} ({result.reason}) {result.detail}"
         self._console.print(f"{line}  {snapshot.message}".rstrip(), soft_wrap=True, markup=False)
 
@@ -64,7 +64,7 @@ def _redrawn(console: Console) -> Iterator[Observer]:
     with Live(Group(bar, lines), console=console, refresh_per_second=8) as live:
 
         def observe(snapshot: Snapshot) -> None:
-            bar.update(row, total=snapshot.planned, completed=snapshot.settled, description=snapshot.run)
+            bar.update(row, total=snapshot.planned, completed=done_of(snapshot), description=snapshot.run)
             live.update(Group(bar, Text("\n".join(_lines(snapshot)))))
 
         yield observe
@@ -79,11 +79,18 @@ def _lines(snapshot: Snapshot) -> list[str]:
     return lines
 
 
+def done_of(snapshot: Snapshot) -> int:
+    """What counts towards `planned`: grades in an adaptive run, where a lost task is replaced; else all that ended."""
+    return snapshot.graded if snapshot.estimate is not None else snapshot.settled
+
+
 def counts(snapshot: Snapshot) -> str:
     """Outcomes so far, and the estimate with its interval."""
     counted = {outcome: snapshot.outcomes[outcome] for outcome in Outcome}
     words = [f"{counted[Outcome.PASSED]} passed", f"{counted[Outcome.FAILED]} failed"]
     words += [f"{counted[o]} {o.value}" for o in (Outcome.UNGRADED, Outcome.INVALID) if counted[o]]
+    if snapshot.unavailable:
+        words.append(f"{snapshot.unavailable} unavailable")
     if snapshot.estimate is not None:
         value, lower, upper = (100 * part for part in snapshot.estimate)
         words.append(f"estimate {value:.1f} % [{lower:.1f}, {upper:.1f}]")

@@ -65,6 +65,7 @@ class Summary(Record):
     cost_usd: float | None
     cost_at_least_usd: float
     tokens: int | None
+    tokens_are_known: bool  # False: some call came without usage, and `tokens` is a lower bound
     seconds: float
     attempts: int
     complete: bool
@@ -85,9 +86,10 @@ def summarise(store: EvidenceStore, run: str, estimator: Estimator | None = None
     estimate = estimator(row, store) if config.adaptive is not None and estimator is not None else None
     planned = _planned(row, store)
     score, interval, kind = _headline(outcomes, planned, estimate)
-    costs = [trial.result.cost_usd for trial in rows if trial.result is not None and trial.result.calls]
+    results = [trial.result for trial in rows if trial.result is not None]
+    costs = [result.cost_usd for result in results]
     graded = outcomes[Outcome.PASSED] + outcomes[Outcome.FAILED]
-    tokens = [trial.result.usage.total for trial in rows if trial.result and trial.result.usage]
+    tokens = [result.usage.total for result in results if result.usage is not None]
     truth = config.extra.get("truth")
     return Summary(
         run=row.run,
@@ -106,9 +108,10 @@ def summarise(store: EvidenceStore, run: str, estimator: Estimator | None = None
         level=estimate.level if estimate is not None else None,
         coverage=graded / planned if planned else 0.0,
         cost_usd=_sum_known(costs),
-        cost_at_least_usd=sum(cost or 0.0 for cost in costs),
-        tokens=sum(tokens) if tokens else (None if costs else 0),
-        seconds=sum(trial.result.seconds for trial in rows if trial.result is not None),
+        cost_at_least_usd=sum(r.cost_at_least_usd if r.cost_usd is None else r.cost_usd for r in results),
+        tokens=None if any(result.calls_without_usage for result in results) and not tokens else sum(tokens),
+        tokens_are_known=not any(result.calls_without_usage for result in results),
+        seconds=sum(result.seconds for result in results),
         attempts=len(rows),
         complete=graded >= planned,
         ceiling="not measured",

@@ -64,7 +64,8 @@ def spend_line(summary: Summary) -> str:
         money = f"at least ${summary.cost_at_least_usd:.4f} (some cost is unknown)"
     else:
         money = f"${summary.cost_usd:.4f}"
-    tokens = "" if not summary.tokens else f", {summary.tokens:,} tokens"
+    at_least = "" if summary.tokens_are_known else "at least "
+    tokens = "" if not summary.tokens else f", {at_least}{summary.tokens:,} tokens"
     return f"{money}{tokens}, {summary.seconds:.0f} s of solver time in {summary.attempts} attempt(s)"
 
 

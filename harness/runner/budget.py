@@ -25,11 +25,14 @@ class Spent:
     def steps(self) -> int:
         return max(self.calls, self.commands)
 
-    def with_call(self, usage: Usage | None, cost_usd: float | None) -> Spent:
-        """After one model call; `usage` and `cost_usd` None mean unknown."""
+    def with_call_begun(self) -> Spent:
+        """One model call more, counted before it is made: calls at the same time cannot slip past a step budget."""
+        return replace(self, calls=self.calls + 1)
+
+    def with_response(self, usage: Usage | None, cost_usd: float | None) -> Spent:
+        """After a response that was, or may have been, charged; `usage` and `cost_usd` None mean unknown."""
         return replace(
             self,
-            calls=self.calls + 1,
             tokens=self.tokens + (usage.total if usage else 0),
             cost_usd=self.cost_usd + (cost_usd or 0.0),
             usage_unknown=self.usage_unknown or usage is None or not usage.known,
@@ -41,42 +44,42 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class BudgetStop:
     """A stop that a budget demands, and why in words."""
 
     stop: StopReason
     detail: str
 
 
-def before_call(budget: Budget, spent: Spent) -> Verdict | None:
+def before_call(budget: Budget, spent: Spent) -> BudgetStop | None:
     """May another model call start? Not when an account is used up (CASES T11: asked before it is paid for)."""
     if budget.tokens is not None and spent.tokens >= budget.tokens:
-        return Verdict(StopReason.TOKENS, f"{spent.tokens} of {budget.tokens} tokens used")
+        return BudgetStop(StopReason.TOKENS, f"{spent.tokens} of {budget.tokens} tokens used")
     if budget.cost_usd is not None and spent.cost_usd >= budget.cost_usd:
-        return Verdict(StopReason.COST, f"${spent.cost_usd:.4f} of ${budget.cost_usd:.4f} spent")
+        return BudgetStop(StopReason.COST, f"${spent.cost_usd:.4f} of ${budget.cost_usd:.4f} spent")
     if budget.steps is not None and spent.calls >= budget.steps:
-        return Verdict(StopReason.STEPS, f"{spent.calls} of {budget.steps} steps taken")
+        return BudgetStop(StopReason.STEPS, f"{spent.calls} of {budget.steps} steps taken")
     return None
 
 
-def before_command(budget: Budget, spent: Spent) -> Verdict | None:
+def before_command(budget: Budget, spent: Spent) -> BudgetStop | None:
     """May another command start?"""
     if budget.steps is not None and spent.commands >= budget.steps:
-        return Verdict(StopReason.STEPS, f"{spent.commands} of {budget.steps} steps taken")
+        return BudgetStop(StopReason.STEPS, f"{spent.commands} of {budget.steps} steps taken")
     return None
 
 
-def after_call(budget: Budget, spent: Spent) -> Verdict | None:
+def after_call(budget: Budget, spent: Spent) -> BudgetStop | None:
     """Must the trial stop now that a call is booked? An overshoot is kept and ends it; so does an account that cannot
     be kept because the service reports no usage, or no price is known (CASES T09)."""
     if budget.tokens is not None and spent.tokens > budget.tokens:
-        return Verdict(StopReason.TOKENS, f"{spent.tokens} of {budget.tokens} tokens used")
+        return BudgetStop(StopReason.TOKENS, f"{spent.tokens} of {budget.tokens} tokens used")
     if budget.tokens is not None and spent.usage_unknown:
-        return Verdict(StopReason.TOKENS, "the service reported no usage, so the token budget cannot be kept")
+        return BudgetStop(StopReason.TOKENS, "the service reported no usage, so the token budget cannot be kept")
     if budget.cost_usd is not None and spent.cost_usd > budget.cost_usd:
-        return Verdict(StopReason.COST, f"${spent.cost_usd:.4f} of ${budget.cost_usd:.4f} spent")
+        return BudgetStop(StopReason.COST, f"${spent.cost_usd:.4f} of ${budget.cost_usd:.4f} spent")
     if budget.cost_usd is not None and spent.cost_unknown:
-        return Verdict(StopReason.COST, "a call's cost is unknown, so the cost budget cannot be kept")
+        return BudgetStop(StopReason.COST, "a call's cost is unknown, so the cost budget cannot be kept")
     return None
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import anyio
+
 from harness.protocols import ChatModel, Sandbox
-from harness.records.base import canonical_json
+from harness.records.base import canonical_json, digest_of
 from harness.records.chat import Attempt, ChatReply, ChatRequest
 from harness.records.errors import ProviderFault
 from harness.records.execution import Command, ExecResult
@@ -63,6 +66,7 @@ class RecordedSandbox:
             result = await self._run(asked((self._shell, "-c", command)))
             if self._shell == "bash" and _shell_is_missing(result):
                 self._shell = "sh"
+                self.interaction.spent = self.interaction.spent.with_command()
                 result = await self._run(asked(("sh", "-c", command)))
             return result
 
@@ -101,7 +105,9 @@ class MeteredModel:
     journal: Journal
     price: Price
     seed: int | None = None
-    _said: int = field(default=0)
+    _said: list[str] = field(default_factory=list)  # digests of the messages of the last request
+    _tools: bytes = b""
+    _one_at_a_time: anyio.Lock = field(default_factory=anyio.Lock)
 
     @property
     def name(self) -> str:
@@ -116,8 +122,9 @@ class MeteredModel:
         temperature: float | None = None,
     ) -> ChatReply:
         interaction = self.interaction
-        with interaction.passage():
+        async with self._turn():
             interaction.demand(before_call(interaction.budget, interaction.spent))
+            interaction.spent = interaction.spent.with_call_begun()
             request = ChatRequest(
                 model=self.inner.name,
                 messages=tuple(messages),
@@ -130,41 +137,70 @@ class MeteredModel:
             interaction.demand(after_call(interaction.budget, interaction.spent))
             return reply
 
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """The gate around one call. Under a token or cost budget calls take turns: what several at once will cost is
+        not known before they are paid for."""
+        budget = self.interaction.budget
+        with self.interaction.passage():
+            if budget.tokens is None and budget.cost_usd is None:
+                yield
+            else:
+                async with self._one_at_a_time:
+                    yield
+
     async def _ask(self, request: ChatRequest) -> ChatReply:
         span = self.journal.new_span()
         self._note_request(request, span)
 
         async def on_attempt(attempt: Attempt) -> None:
-            self.journal.note(
-                "model.attempt", attempt.plain(), actor=Actor.AGENT, span=self.journal.new_span(), parent=span
-            )
+            own = self.journal.new_span()
+            self.journal.note("model.attempt", attempt.plain(), actor=Actor.AGENT, span=own, parent=span)
+            if attempt.error is not None and attempt.charged is not False:
+                self._book(request.model, None, attempt.usage)  # paid for, or perhaps, and of no use
 
         try:
             reply = await self.inner.chat(request, on_attempt)
         except ProviderFault as fault:
             self.interaction.provider_fault = fault
+            said = {"error": str(fault), "status": fault.status}
+            self.journal.note("model.failed", said, actor=Actor.AGENT, span=span)
             raise
         self.interaction.provider_fault = None
         self.interaction.completed_calls += 1
-        cost = self.price(reply.model or request.model, reply.usage) if reply.usage is not None else None
-        self.interaction.spent = self.interaction.spent.with_call(reply.usage, cost)
-        self._note_reply(reply, cost, span)
+        self._note_reply(reply, self._book(request.model, reply.model, reply.usage), span)
         return reply
 
+    def _book(self, asked: str, answered: str | None, usage: Usage | None) -> float | None:
+        """Count a response towards the budgets; its cost in USD, or None. A service may answer under a dated name."""
+        cost = None
+        if usage is not None:
+            cost = self.price(answered, usage) if answered is not None else None
+            cost = self.price(asked, usage) if cost is None else cost
+        self.interaction.spent = self.interaction.spent.with_response(usage, cost)
+        return cost
+
     def _note_request(self, request: ChatRequest, span: str) -> None:
-        """Only messages not recorded yet: conversations grow, and the store would grow with their square."""
-        new = [dict(message) for message in request.messages[self._said :]]
-        if self._said > len(request.messages):
-            new = [dict(message) for message in request.messages]  # the solver rewrote its conversation
+        """Only what is new since the last request: conversations grow, and the store would grow with their square."""
+        digests = [digest_of(dict(message)) for message in request.messages]
+        pairs = enumerate(zip(digests, self._said, strict=False))
+        same = min(len(digests), len(self._said))
+        first_new = next((at for at, (now, then) in pairs if now != then), same)
+        self._said = digests
         blobs: dict[str, str] = {}
+        new = [dict(message) for message in request.messages[first_new:]]
         payload: dict[str, Any] = {
             "gen_ai.request.model": request.model,
             "gen_ai.request.max_tokens": request.max_tokens,
-            "first_new_message": len(request.messages) - len(new),
-            "tools": [tool.get("function", {}).get("name") for tool in request.tools],
+            "gen_ai.request.temperature": request.temperature,
+            "gen_ai.request.seed": request.seed,
+            "first_new_message": first_new,
+            "new_messages": self.journal.body(canonical_json(new), "new_messages", blobs),
         }
-        payload["new_messages"] = self.journal.body(canonical_json(new), "new_messages", blobs)
-        self._said = len(request.messages)
+        tools = canonical_json(list(request.tools))
+        if self._tools != tools:
+            self._tools = tools
+            payload["tools"] = self.journal.body(tools, "tools", blobs)
         self.journal.note("model.request", payload, actor=Actor.AGENT, span=span, blobs=blobs)
 
     def _note_reply(self, reply: ChatReply, cost_usd: float | None, span: str) -> None:

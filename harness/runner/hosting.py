@@ -42,6 +42,7 @@ async def _host_in_thread(solver: Solver, episode: Episode) -> None:
             episode,
             sandbox=_BridgedSandbox(portal, episode.sandbox),
             model=None if episode.model is None else _BridgedModel(portal, episode.model),
+            note=partial(portal.call, episode.note),
         )
 
         def work() -> None:

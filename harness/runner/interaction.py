@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 import anyio
 
 from harness.protocols import Remaining
-from harness.records.errors import ProviderFault, Revoked, SandboxFault
+from harness.records.errors import ProviderFault, Revoked, SandboxFault, StoreError
 from harness.records.task import Budget
 from harness.records.vocabulary import Reason, StopReason
-from harness.runner.budget import Spent, Verdict, remaining
+from harness.runner.budget import BudgetStop, Spent, remaining
 
 
 @dataclass
@@ -31,6 +31,7 @@ class Interaction:
     detail: str = ""
     reason: Reason | None = None
     provider_fault: ProviderFault | None = None
+    store_fault: StoreError | None = None  # the store failed under an action: what the solver does is not written down
     completed_calls: int = 0
     started_s: float = 0.0
     ended_s: float | None = None
@@ -47,6 +48,14 @@ class Interaction:
         """Seconds on the solver's clock."""
         return (self.now() if self.ended_s is None else self.ended_s) - self.started_s
 
+    def close_for_time(self) -> None:
+        """Close because the wall-time budget is used up."""
+        self.close(StopReason.TIME, f"{self.budget.wall_s} s of wall time used")
+
+    @property
+    def out_of_time(self) -> bool:
+        return self.budget.wall_s is not None and self.elapsed_s >= self.budget.wall_s
+
     def remaining(self) -> Remaining:
         return remaining(self.budget, self.spent, self.elapsed_s)
 
@@ -55,11 +64,13 @@ class Interaction:
         if self.stop is None:
             self.stop, self.detail, self.reason = stop, detail, reason
             self.ended_s = self.now()
+            if self.budget.wall_s is not None:
+                self.ended_s = min(self.ended_s, self.started_s + self.budget.wall_s)
         self._open = False
         for scope in tuple(self._scopes):
             scope.cancel()
 
-    def demand(self, verdict: Verdict | None) -> None:
+    def demand(self, verdict: BudgetStop | None) -> None:
         """Close for a budget's verdict, if there is one, and refuse the action that asked."""
         if verdict is not None:
             self.close(verdict.stop, verdict.detail)
@@ -79,15 +90,21 @@ class Interaction:
     def passage(self) -> Iterator[None]:
         """The gate around one action. Raises Revoked when closed before or meanwhile.
 
-        A sandbox fault inside closes the gate as infrastructure, whatever the solver makes of the exception.
+        A fault of the sandbox or the store inside closes the gate, whatever the solver makes of the exception.
         """
-        if not self._open:
+        if self._open and self.out_of_time:
+            self.close_for_time()
+        if not self._open or self.store_fault is not None:
             raise Revoked("the episode is over; nothing was done")
         with self.scope() as scope:
             try:
                 yield
             except SandboxFault as fault:
                 self.close(StopReason.INFRASTRUCTURE, str(fault), Reason(fault.reason))
+                raise
+            except StoreError as fault:
+                self.store_fault = fault
+                self.close(StopReason.INFRASTRUCTURE, str(fault), Reason.HARNESS_ERROR)
                 raise
         if scope.cancelled_caught:
             raise Revoked("the episode ended while this was under way")

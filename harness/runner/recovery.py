@@ -85,6 +85,7 @@ def close_abandoned(rows: Iterable[TrialRow], services: Services) -> int:
             calls_without_usage=account.calls_without_usage,
             steps=account.steps,
             cost_usd=account.cost_usd,
+            cost_at_least_usd=account.cost_at_least_usd,
             seconds=_solver_seconds(events),
             finished_at=utc_now(),
         )

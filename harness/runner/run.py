@@ -111,7 +111,7 @@ class Run:
 
     def _take_in(self, slot: Slot, result: TrialResult, group: TaskGroup, send: MemoryObjectSendStream[Ended]) -> None:
         del self._in_flight[slot.number]
-        self._tally.in_flight.pop(slot.task, None)
+        self._tally.in_flight.pop(slot.number, None)
         retry = self._retries(slot, result)
         self._halting, halt = self._halting.after(result, settled=not retry)
         if halt is not None and self.halted is None:
@@ -154,13 +154,14 @@ class Run:
         )
 
     def _moved(self, plan: TrialPlan, state: TrialState) -> None:
-        self._tally.in_flight[plan.task.id] = state
+        self._tally.in_flight[plan.slot] = (plan.task.id, state)
         self._show()
 
     def _show(self, last: tuple[str, TrialResult] | None = None) -> None:
-        estimate = self.schedule.estimate() if last is not None or not self._tally.in_flight else None
-        bounds = None if estimate is None else (estimate.value, estimate.lower, estimate.upper)
-        self._observer(self._tally.snapshot(bounds, last, self.halted or ""))
+        if last is not None or self._tally.estimate is None:
+            estimate = self.schedule.estimate()
+            self._tally.estimate = None if estimate is None else (estimate.value, estimate.lower, estimate.upper)
+        self._observer(self._tally.snapshot(last, self.halted or ""))
 
 
 def trial_seed(seed: int, task: str, repeat: int) -> int:

@@ -14,15 +14,11 @@ from typing import Any, Protocol
 from harness.adaptive.engine import AdaptiveEngine
 from harness.adaptive.estimators import Estimate
 from harness.adaptive.selection import Choice
-from harness.records.vocabulary import Outcome, Reason
+from harness.records.vocabulary import UNAVAILABLE_REASONS, Outcome, Reason
 
 CHOICE = "adaptive.choice"
 UPDATE = "adaptive.update"
 STOP = "adaptive.stop"
-
-UNAVAILABLE_REASONS = frozenset(
-    {Reason.IMAGE_MISSING, Reason.IMAGE_MISMATCH, Reason.IMAGE_PLATFORM, Reason.SETUP_FAILED, Reason.UNSUPPORTED}
-)
 
 
 @dataclass(frozen=True)

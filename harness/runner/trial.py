@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import traceback
 from collections.abc import Callable
@@ -11,13 +12,13 @@ from pathlib import PurePosixPath
 
 import anyio
 
-from harness.protocols import GradingCase, Sandbox
+from harness.protocols import Grader, GradingCase, Sandbox
 from harness.records.errors import SandboxFault, StoreError
 from harness.records.event import Event
 from harness.records.grade import Grade, TrialResult
 from harness.records.trial import TrialPlan, TrialState, move
 from harness.records.vocabulary import Actor, GradingEnvironment, Outcome, Phase, Reason, StopReason
-from harness.runner.attempt import Cast, attempt
+from harness.runner.interact import Cast, interact
 from harness.runner.interaction import Interaction
 from harness.runner.journal import Journal, utc_now
 from harness.runner.preparing import prepare, sandbox_spec, with_host_variables
@@ -25,6 +26,8 @@ from harness.runner.sealing import Sealed, seal
 from harness.runner.services import Services
 
 CLOSED = "trial.closed"
+GRADER_GRACE_S = 30.0  # for carrying tests in and the verdict out, beside the tests' own time
+INTERRUPTED_SEAL_S = 20.0
 TEARDOWN_S = 120.0  # what a trial may take beyond its own limits before the watchdog ends it
 
 
@@ -131,9 +134,11 @@ class Trial:
         self.journal.note("sandbox.opened", sandbox.facts.plain())
         await prepare(sandbox, plan, self.journal)
         await self._interact(sandbox)
-        if self.ending.reason is not None:
+        if self.ending.stop is StopReason.INFRASTRUCTURE:
             return
-        sealed = await seal(sandbox, task, self.journal)
+        sealed = await self._seal(sandbox)
+        if sealed is None or self.ending.reason is not None:
+            return
         too_large = [path for path, problem in sealed.missing.items() if problem == "too large"]
         if too_large:
             self.ending.ungraded(Reason.ARTIFACT_TOO_LARGE, f"{', '.join(too_large)}: too large to carry")
@@ -145,11 +150,18 @@ class Trial:
         solver = self.services.solver(self.plan.solver)
         model = self.services.model if self.plan.model is not None else None
         cast = Cast(self.plan, solver, sandbox, model, self.services.price, self.journal)
-        await attempt(cast, self.interaction)
+        await interact(cast, self.interaction)
         stop = self.interaction.stop or StopReason.FINISHED
         self.ending.stop, self.ending.seconds = stop, self.interaction.elapsed_s
         self.ending.reason, self.ending.detail = self.interaction.reason, self.interaction.detail
         self._move(TrialState.SEALED)
+
+    async def _seal(self, sandbox: Sandbox) -> Sealed | None:
+        """Seal whatever ended the interaction; after an interrupt within a bounded time, or not at all (None)."""
+        limit_s = INTERRUPTED_SEAL_S if self.interrupted else math.inf
+        with anyio.move_on_after(limit_s):
+            return await seal(sandbox, self.plan.task, self.journal)
+        return None
 
     async def _grade(self, sandbox: Sandbox, sealed: Sealed, sandboxes: AsyncExitStack) -> None:
         task = self.plan.task
@@ -168,9 +180,23 @@ class Trial:
             keep=self.journal.keep,
             note=lambda kind, payload: _discard(self.journal.note(kind, payload, actor=Actor.GRADER)),
         )
-        grade = await self.services.grader(task.grading.grader).grade(case)
+        grade = await self._judge(self.services.grader(task.grading.grader), case)
         self.journal.note("grade", grade.plain(), actor=Actor.GRADER, blobs=grade.blobs)
         self.ending.graded(grade, sealed)
+
+    async def _judge(self, grader: Grader, case: GradingCase) -> Grade:
+        """Ask a grader. One that raises or hangs is ungraded by its own fault: the agent is not asked again for it."""
+        allowed_s = case.task.grading.timeout_s + GRADER_GRACE_S
+        reason, detail = Reason.GRADER_TIMEOUT, f"no answer after {allowed_s:.0f} s"
+        with anyio.move_on_after(allowed_s):
+            try:
+                return await grader.grade(case)
+            except (SandboxFault, StoreError):
+                raise
+            except Exception as error:  # noqa: BLE001  # a plug-in may raise anything
+                reason, detail = Reason.GRADER_CRASHED, f"{type(error).__name__}: {error}"
+                self.journal.note("grader.error", {"error": traceback.format_exc()[-8000:]}, actor=Actor.GRADER)
+        return Grade(grader=case.task.grading.grader, outcome=Outcome.UNGRADED, reason=reason, detail=detail)
 
     def _finish(self) -> TrialResult:
         account = self.services.account(self.services.store.events(self.plan.trial))
@@ -188,6 +214,7 @@ class Trial:
             calls_without_usage=account.calls_without_usage,
             steps=account.steps,
             cost_usd=account.cost_usd,
+            cost_at_least_usd=account.cost_at_least_usd,
             seconds=round(ending.seconds, 6),
             finished_at=utc_now(),
         )

@@ -40,7 +40,7 @@ class Log:
             )
         )
 
-    def call(self, *attempts: dict[str, Any], answer: dict[str, Any] | None = None) -> None:
+    def call(self, *attempts: dict[str, Any], answer: dict[str, Any] | None = None, failed: bool = False) -> None:
         self.calls += 1
         span = f"s{self.calls}"
         self.add("model.request", {"gen_ai.request.model": "m"}, span)
@@ -48,6 +48,8 @@ class Log:
             self.add("model.attempt", {"number": number, "status": 200, "charged": True, **attempt}, f"{span}a", span)
         if answer is not None:
             self.add("model.call", {"gen_ai.response.model": "m", "gen_ai.provider.name": "p", **answer}, span)
+        if failed:
+            self.add("model.failed", {"error": "given up", "status": 429}, span)
 
 
 def usage(input: int, output: int) -> dict[str, Any]:
@@ -109,9 +111,16 @@ def test_an_answer_without_usage_is_an_unknown_cost_not_zero() -> None:
 
 def test_a_call_that_only_was_refused_cost_nothing() -> None:
     log = Log()
-    log.call(REFUSED, REFUSED)
+    log.call(REFUSED, REFUSED, failed=True)
     seen = account(log.events)
     assert (seen.calls, seen.calls_without_usage, seen.cost_usd, seen.usage) == (0, 0, 0.0, None)
+
+
+def test_a_call_cut_off_while_it_was_tried_again_may_have_been_charged() -> None:
+    log = Log()
+    log.call(REFUSED)
+    seen = account(log.events)
+    assert (seen.calls_without_usage, seen.cost_usd) == (1, None)
 
 
 def test_a_call_under_way_when_the_process_died_may_be_on_the_invoice() -> None:

@@ -37,7 +37,8 @@ def test_the_bundled_suite_is_found_in_an_installed_wheel(wheel: Path, tmp_path:
     site = tmp_path / "site"
     shutil.unpack_archive(wheel, site, "zip")
     script = (
-        "from harness.formats.suite import load_suite; import harness; suite = load_suite('terminal', ignore_lock=True);"
+        "import harness; from harness.formats.suite import load_suite\n"
+        "suite = load_suite('terminal', ignore_lock=True)\n"
         "print(harness.__file__, suite.source, len(suite.tasks))"
     )
     env = {**os.environ, "PYTHONPATH": str(site)}

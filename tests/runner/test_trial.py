@@ -346,13 +346,13 @@ class TestSolversInThreads:
     async def test_a_blocking_solver_stalls_only_itself(self) -> None:
         async def block(episode: Episode) -> None:
             await episode.sandbox.exec("echo 42 > /app/answer")
-            time.sleep(1.5)  # noqa: ASYNC251  # the point of the test
+            time.sleep(3.5)  # noqa: ASYNC251  # the point of the test
             await episode.sandbox.exec("echo late > /app/answer")
 
         services = make_services(Scripted(block, isolation="thread"))
         started = time.monotonic()
         result = await carry_out(services, make_task(budget=Budget(wall_s=0.3)))
-        assert time.monotonic() - started < 1.2
+        assert time.monotonic() - started < 3.2
         assert (result.outcome, result.stop) == (Outcome.PASSED, StopReason.TIME)
         await anyio.sleep(1.5)  # the abandoned thread wakes and finds its handles dead
         provider = services.provider

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import traceback
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,9 @@ from harness.runner.hosting import host
 from harness.runner.interaction import Interaction
 from harness.runner.journal import Journal
 
+OUTPUT_GRACE_S = 2.0
+ITS_OWN_FAULT = frozenset({400, 413, 422})  # the service refused what the solver sent: too long, not allowed
+
 
 @dataclass(frozen=True)
 class Cast:
@@ -30,23 +34,30 @@ class Cast:
     journal: Journal
 
 
-async def attempt(cast: Cast, interaction: Interaction) -> None:
-    """Run the solver until it returns, raises, or its gate closes. The answer is in `interaction`."""
+async def interact(cast: Cast, interaction: Interaction) -> None:
+    """Run the solver until it returns, raises, or its gate closes. The answer is in `interaction`.
+
+    Raises StoreError when an action could not be written down, whatever the solver made of it.
+    """
     cast.journal.phase = Phase.INTERACTION
     episode = _episode(cast, interaction)
     interaction.open()
     failure: BaseException | None = None
     with interaction.scope() as scope:
         if interaction.budget.wall_s is not None:
-            scope.deadline = anyio.current_time() + interaction.budget.wall_s
+            # No action begins after the budget. One under way has the budget as its own limit, and the grace is for
+            # its output to be kept (CASES E09).
+            scope.deadline = anyio.current_time() + interaction.budget.wall_s + OUTPUT_GRACE_S
         try:
             await host(cast.solver, episode)
-        except anyio.get_cancelled_exc_class():
-            raise
-        except BaseException as error:  # noqa: BLE001  # whatever its class, it is the solver's own
+        except BaseException as error:  # whatever its class, it is the solver's own, unless we cancelled
+            if isinstance(error, anyio.get_cancelled_exc_class()) and _cancelled_by_us():
+                raise
             failure = error
-    if scope.cancelled_caught and interaction.stop is None:
-        interaction.close(StopReason.TIME, f"{interaction.budget.wall_s} s of wall time used")
+    if interaction.store_fault is not None:
+        raise interaction.store_fault
+    if interaction.out_of_time or (scope.cancelled_caught and interaction.stop is None):
+        interaction.close_for_time()
     _conclude(interaction, failure)
     payload: dict[str, Any] = {
         "stop": interaction.stop.value if interaction.stop else None,
@@ -58,15 +69,24 @@ async def attempt(cast: Cast, interaction: Interaction) -> None:
     cast.journal.note("interaction.ended", payload)
 
 
+def _cancelled_by_us() -> bool:
+    """Whether a scope around this task was cancelled: a solver may raise a cancellation of its own making."""
+    return anyio.current_effective_deadline() == -math.inf
+
+
 def _conclude(interaction: Interaction, failure: BaseException | None) -> None:
     """Name the stop of an interaction whose solver has returned or raised by itself."""
     fault = interaction.provider_fault
-    if fault is not None and (failure is not None or interaction.completed_calls == 0):
+    refused_midway = fault is not None and fault.status in ITS_OWN_FAULT and interaction.completed_calls > 0
+    if fault is not None and not refused_midway and (failure is not None or interaction.completed_calls == 0):
         # No answer was to be had (CASES F08): the last call failed at the service, not at the solver.
         interaction.close(StopReason.INFRASTRUCTURE, str(fault), Reason.PROVIDER)
     elif failure is not None:
-        detail = f"{type(failure).__name__}: {failure}"
-        interaction.close(StopReason.SOLVER_ERROR, detail[:2000], Reason.SOLVER_ERROR)
+        detail = f"{type(failure).__name__}: {failure}"[:2000]
+        # A solver that acted and then crashed is graded like one that gave up: were it not, crashing would pay. One
+        # that never acted could not be started.
+        never_acted = interaction.completed_calls == 0 and interaction.spent.commands == 0
+        interaction.close(StopReason.SOLVER_ERROR, detail, Reason.SOLVER_ERROR if never_acted else None)
     else:
         interaction.close(StopReason.FINISHED)
 
@@ -79,9 +99,12 @@ def _episode(cast: Cast, interaction: Interaction) -> Episode:
         model = MeteredModel(cast.model, interaction, cast.journal, cast.price, seed=plan.seed)
 
     def note(kind: str, payload: Any) -> None:
-        # A solver may hand in anything; what JSON cannot hold is kept as its repr.
-        plain = json.loads(json.dumps(payload, default=repr, skipkeys=True))
-        cast.journal.note("solver.note", {"kind": kind, "payload": plain}, actor=actor)
+        with interaction.passage():
+            # A solver may hand in anything; what JSON cannot hold is kept as its repr.
+            blobs: dict[str, str] = {}
+            body = json.dumps(payload, default=repr, skipkeys=True).encode()
+            text = cast.journal.body(body, "note", blobs)
+            cast.journal.note("solver.note", {"kind": str(kind)[:200], "body": text}, actor=actor, blobs=blobs)
 
     return Episode(
         instruction=task.instruction,
