@@ -12,7 +12,7 @@ import httpx
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from harness.gateway.retrying import FailedAttempt, retry_after_s, wait_s
-from harness.gateway.wire import Normalise, StreamedReply, read_reply, request_body
+from harness.gateway.wire import Normalise, StreamedReply, read_reply, refused_parameter, request_body
 from harness.protocols import OnAttempt
 from harness.records.chat import Attempt, ChatReply, ChatRequest
 from harness.records.errors import ProviderFault
@@ -63,6 +63,7 @@ class OpenAIChat:
         self._attempts = attempts
         self._stream = stream
         self._clock = clock
+        self._renamed: dict[str, str | None] = {}
         headers = {"content-type": "application/json"}
         if api_key:
             headers["authorization"] = f"Bearer {api_key}"
@@ -70,7 +71,6 @@ class OpenAIChat:
 
     async def chat(self, request: ChatRequest, on_attempt: OnAttempt) -> ChatReply:
         """As the protocol says. Raises ProviderFault with the last status and a remedy."""
-        body = request_body(request, stream=self._stream)
         try:
             async for attempt in AsyncRetrying(
                 stop=stop_after_attempt(self._attempts),
@@ -80,16 +80,17 @@ class OpenAIChat:
                 reraise=True,
             ):
                 with attempt:
-                    return await self._attempt(body, attempt.retry_state, on_attempt)
+                    return await self._attempt(request, attempt.retry_state, on_attempt)
         except FailedAttempt as failed:
             raise ProviderFault(
                 str(failed), place=self._url, remedy=REMEDIES.get(failed.status or 0, ""), status=failed.status
             ) from failed
         raise AssertionError("unreachable: the loop returns or raises")
 
-    async def _attempt(self, body: bytes, state: RetryCallState, on_attempt: OnAttempt) -> ChatReply:
-        waited_s = state.idle_for
+    async def _attempt(self, request: ChatRequest, state: RetryCallState, on_attempt: OnAttempt) -> ChatReply:
+        waited_s = state.upcoming_sleep if state.attempt_number > 1 else 0.0
         started_s = self._clock()
+        body = request_body(request, stream=self._stream, renamed=self._renamed)
         answer = await (self._ask_streamed(body) if self._stream else self._ask(body))
         reply = answer.reply
         usage = reply.usage if reply is not None else self._normalise(answer.usage)
@@ -105,24 +106,33 @@ class OpenAIChat:
                 charged=answer.charged,
             )
         )
-        if reply is None:
-            assert answer.failed is not None
-            raise answer.failed
-        return reply
+        if reply is not None:
+            return reply
+        assert answer.failed is not None
+        if answer.failed.status == 400 and self._learns_from(answer.failed):
+            answer.failed.status = None  # asked again, without what the service does not know
+        raise answer.failed
+
+    def _learns_from(self, failed: FailedAttempt) -> bool:
+        """Whether the refusal names a parameter that can be renamed or left out from now on."""
+        found = refused_parameter(failed.body, self._renamed)
+        if found is not None:
+            self._renamed[found[0]] = found[1]
+        return found is not None
 
     async def _ask(self, body: bytes) -> _Answer:
         try:
             response = await self._client.post(self._url, content=body)
         except httpx.ConnectError as error:
             return _Answer(failed=_no_response(error), charged=False)
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             return _Answer(failed=_no_response(error))  # it may have been answered, and charged
         if response.status_code != 200:
             return _Answer(failed=_refused(response, response.text), charged=False)
         try:
             parsed = response.json()
         except ValueError as error:
-            return _Answer(failed=FailedAttempt(f"the response is not JSON: {error}", status=502))
+            return _Answer(failed=FailedAttempt(f"the response is not JSON: {error}", status=200))
         return self._read(parsed)
 
     async def _ask_streamed(self, body: bytes) -> _Answer:
@@ -136,7 +146,7 @@ class OpenAIChat:
                     streamed.feed(line)
         except httpx.ConnectError as error:
             return _Answer(failed=_no_response(error), charged=False)
-        except (httpx.TransportError, FailedAttempt) as error:
+        except (httpx.RequestError, FailedAttempt) as error:
             failed = error if isinstance(error, FailedAttempt) else _no_response(error)
             return _Answer(failed=failed, response_id=streamed.response_id, usage=streamed.usage)
         if not streamed.done:
@@ -181,4 +191,4 @@ def _no_response(error: Exception) -> FailedAttempt:
 def _refused(response: httpx.Response, text: str) -> FailedAttempt:
     detail = " ".join(text.split())[:300]
     message = f"the service answered {response.status_code} {response.reason_phrase}: {detail}"
-    return FailedAttempt(message, status=response.status_code, retry_after_s=retry_after_s(response.headers))
+    return FailedAttempt(message, status=response.status_code, retry_after_s=retry_after_s(response.headers), body=text)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from harness.gateway.retrying import FailedAttempt
@@ -13,28 +15,49 @@ from harness.records.usage import Usage
 Normalise = Callable[[Any], Usage | None]
 
 
-def request_body(request: ChatRequest, *, stream: bool) -> bytes:
-    """The JSON body of a call. ASCII escapes carry lone surrogates (CASES E07)."""
-    body: dict[str, Any] = {"model": request.model, "messages": list(request.messages), **request.extra}
+OPTIONAL = ("max_completion_tokens", "temperature", "seed")
+
+
+def request_body(
+    request: ChatRequest, *, stream: bool, renamed: Mapping[str, str | None] = MappingProxyType({})
+) -> bytes:
+    """The JSON body of a call. ASCII escapes carry lone surrogates (CASES E07).
+
+    `renamed` maps an optional parameter to the name this service knows it by, or to None when it knows none.
+    """
+    body: dict[str, Any] = {"model": request.model, "messages": list(request.messages)}
     if request.tools:
         body["tools"] = list(request.tools)
-    for key in ("max_tokens", "temperature", "seed"):
-        value = getattr(request, key)
-        if value is not None:
-            body[key] = value
+    values = {"max_completion_tokens": request.max_tokens, "temperature": request.temperature, "seed": request.seed}
+    for key, value in values.items():
+        name = renamed.get(key, key)
+        if value is not None and name is not None:
+            body[name] = value
     if stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     return json.dumps(body, allow_nan=False).encode()
 
 
+def refused_parameter(text: str, renamed: Mapping[str, str | None]) -> tuple[str, str | None] | None:
+    """Which optional parameter a refusal names, and what to send instead; None when it names none.
+
+    Newer services know `max_completion_tokens` only, older ones `max_tokens` only, some models no `temperature`.
+    """
+    for key in OPTIONAL:
+        name = renamed.get(key, key)
+        if name is not None and re.search(rf"\b{name}\b", text):
+            return key, "max_tokens" if name == "max_completion_tokens" else None
+    return None
+
+
 def read_reply(body: Any, provider: str, normalise: Normalise) -> ChatReply:
     """A reply from a response body. Raises FailedAttempt when it holds no answer: what was paid for is lost anyway."""
     if not isinstance(body, Mapping) or not isinstance(body.get("choices"), list) or not body["choices"]:
-        raise FailedAttempt("the response holds no choices", status=502)
+        raise FailedAttempt("the response holds no choices", status=200)
     choice = body["choices"][0]
     message = choice.get("message") if isinstance(choice, Mapping) else None
     if not isinstance(message, Mapping):
-        raise FailedAttempt("the response holds no message", status=502)
+        raise FailedAttempt("the response holds no message", status=200)
     content = message.get("content")
     return ChatReply(
         content=content if isinstance(content, str) else None,
@@ -99,7 +122,7 @@ class StreamedReply:
         if not isinstance(event, Mapping):
             return
         if event.get("error"):
-            raise FailedAttempt(f"the stream ended in an error: {event['error']}", status=502)
+            raise FailedAttempt(f"the stream ended in an error: {event['error']}", status=200)
         self._head = {key: event.get(key, self._head.get(key)) for key in ("id", "model")}
         self._usage = event.get("usage") or self._usage
         for choice in event.get("choices") or ():

@@ -19,7 +19,6 @@ class ChatRequest(Record):
     max_tokens: int | None = Field(default=None, gt=0)
     temperature: float | None = None
     seed: int | None = None
-    extra: dict[str, Any] = {}
 
 
 class ToolCall(Record):

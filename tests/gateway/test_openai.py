@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from harness.billing.usage import normalise
 from harness.gateway.openai import OpenAIChat
-from harness.gateway.retrying import LONGEST_WAIT_S, FailedAttempt, retry_after_s, wait_s
+from harness.gateway.retrying import LONGEST_RETRY_AFTER_S, LONGEST_WAIT_S, FailedAttempt, retry_after_s, wait_s
 from harness.records.chat import Attempt, ChatReply, ChatRequest
 from harness.records.errors import ProviderFault
 from harness.records.usage import Usage
@@ -101,6 +101,46 @@ async def test_a_refusal_is_final(status: int) -> None:
         assert "--api-key-env" in fault.remedy
 
 
+@pytest.mark.parametrize(
+    ("refusal", "knows"),
+    [
+        ("Unsupported parameter: 'max_completion_tokens' is not known here", "max_tokens"),
+        ("Unrecognized request argument supplied: max_completion_tokens", "max_tokens"),
+    ],
+)
+async def test_a_parameter_the_service_does_not_know_is_renamed_once_and_for_all(refusal: str, knows: str) -> None:
+    bodies: list[dict[str, Any]] = []
+
+    def service(request: httpx.Request) -> httpx.Response:
+        bodies.append(json.loads(request.content))
+        if "max_completion_tokens" in bodies[-1]:
+            return json_response({"error": {"message": refusal}}, 400)
+        if "temperature" in bodies[-1]:
+            return json_response({"error": {"message": "temperature is not supported with this model"}}, 400)
+        return json_response(GOOD)
+
+    async def keep(attempt: Attempt) -> None:
+        pass
+
+    asked = REQUEST.model_copy(update={"max_tokens": 5, "temperature": 0.0})
+    async with OpenAIChat("http://x", "m-1", normalise=normalise, transport=httpx.MockTransport(service)) as model:
+        await model.chat(asked, keep)
+        await model.chat(asked, keep)
+    assert [sorted({"max_tokens", "max_completion_tokens", "temperature"} & body.keys()) for body in bodies] == [
+        ["max_completion_tokens", "temperature"],
+        ["max_tokens", "temperature"],
+        ["max_tokens"],
+        ["max_tokens"],
+    ]
+    assert bodies[-1][knows] == 5
+
+
+async def test_waits_are_those_before_each_attempt() -> None:
+    slow = [json_response({}, 429, **{"retry-after": str(seconds)}) for seconds in (2, 3)]
+    _, attempts = await ask(Service(*slow, json_response(GOOD)))
+    assert [a.waited_s for a in attempts] == [0, 2, 3]
+
+
 async def test_attempts_are_bounded() -> None:
     fault, attempts = await ask(Service(json_response({}, 500)), attempts=4)
     assert isinstance(fault, ProviderFault)
@@ -151,7 +191,8 @@ async def test_a_cut_stream_is_asked_again_and_its_charge_is_unknown() -> None:
 @given(st.integers(1, 200), st.floats(0, 1))
 def test_waiting_is_positive_and_capped(made: int, jitter: float) -> None:
     assert 0 < wait_s(FailedAttempt("x"), made, lambda: jitter) <= LONGEST_WAIT_S
-    assert wait_s(FailedAttempt("x", retry_after_s=1e9), made) == LONGEST_WAIT_S
+    assert wait_s(FailedAttempt("x", retry_after_s=120), made) == 120
+    assert wait_s(FailedAttempt("x", retry_after_s=1e9), made) == LONGEST_RETRY_AFTER_S
 
 
 def header(value: str) -> Callable[[], float | None]:
