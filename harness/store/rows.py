@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from harness.records.base import Record, canonical_json, sha256_of
 from harness.records.errors import StoreError
 from harness.records.grade import TrialResult
 from harness.records.run import RunRow, TrialRow
-from harness.records.task import Task
+from harness.records.task import Task, TreeFile
 from harness.records.trial import TrialPlan, TrialState
 from harness.store.encoding import storable
 
@@ -102,10 +103,22 @@ def unpack_plan(body: str, task_body: str) -> TrialPlan:
 
 
 def _read_task(body: str) -> Task:
-    # Base64 is only read as such in pydantic's JSON mode, whose parser knows no lone surrogates; metadata may.
+    # Not by pydantic's own JSON parser: it refuses lone surrogates, of which an instruction or a file name that is not
+    # UTF-8 is made. Metadata is whatever the author wrote, and no file of ours.
     plain = json.loads(body)
     metadata = plain.pop("metadata")
-    return Task.model_validate_json(canonical_json(plain)).model_copy(update={"metadata": metadata})
+    return Task.model_validate(_with_bytes(plain)).model_copy(update={"metadata": metadata})
+
+
+def _with_bytes(value: Any) -> Any:
+    """`value` with the contents of files, wherever it holds them, as bytes again."""
+    if isinstance(value, list):
+        return [_with_bytes(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == TreeFile.model_fields.keys() and isinstance(value["mode"], int):
+        return value | {"content": base64.b64decode(value["content"], altchars=b"-_", validate=True)}
+    return {key: _with_bytes(item) for key, item in value.items()}
 
 
 def parse(kind: type[R], body: str) -> R:

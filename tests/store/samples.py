@@ -17,9 +17,13 @@ from harness.records.vocabulary import Actor, Outcome, Reason, StopReason
 TASK = Task(
     id="csv-join/07",
     family="csv-join",
-    instruction="join – höchstens 3 Zeilen\u2028",
+    instruction="join – höchstens 3 Zeilen\u2028 \udcff",  # a byte that is no UTF-8, as the loader reads it
     image=ImagePin(reference="base:1"),
-    environment=Environment(files=FileTree(files=(TreeFile(path="in.bin", content=b"\x00\xff\xfe" * 50),))),
+    environment=Environment(
+        files=FileTree(files=(TreeFile(path="in-\udcfe.bin", content=b"\x00\xff\xfe" * 50, mode=0o755),)),
+        env={"path": "x", "content": "y", "mode": "z"},  # looks like a file, and is none
+    ),
+    metadata={"example": {"path": "x", "content": "no base64", "mode": 420}},
 )
 
 
