@@ -191,10 +191,10 @@ class Episode:
 class Solver(Protocol):
     """Anything that attempts a task.
 
-    Optional class attributes: `version` (str), `actor` ("agent" or "reference"), `uses_solution` (bool),
-    `needs_model` (bool), `isolation` ("thread", the default for foreign code: a solver that blocks cannot
-    stall the run; or "inline"), and a static method `check_options(options)` that raises ConfigError, called
-    before anything is stored or spent.
+    Optional class attributes: `version` (str), `actor` ("agent" or "reference"), `uses_solution` (bool), `needs_model`
+    (bool), `metered` (False for one that may call models past the harness: its spend is then unknown), `isolation`
+    ("thread", the default for foreign code: a solver that blocks cannot stall the run; or "inline"), and a static
+    method `check_options(options)` that raises ConfigError, called before anything is stored or spent.
     """
 
     name: str

@@ -18,6 +18,7 @@ class Command:
     name = "command"
     version = "1"
     isolation = "inline"
+    metered = False
 
     async def run(self, episode: Episode) -> None:
         line = episode.options.get("command")

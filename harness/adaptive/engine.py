@@ -17,9 +17,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.adaptive.arrays import FloatArray
 from harness.adaptive.bank import Bank
 from harness.adaptive.errors import EngineError, StateError, UnconvergedBankError
 from harness.adaptive.estimators import Estimate, Estimator, PIrt
+from harness.adaptive.estimators.protocol import widened
 from harness.adaptive.keys import seeded_keys
 from harness.adaptive.policies import DOptimal, Policy
 from harness.adaptive.selection import Choice, pool_of, select
@@ -147,8 +149,19 @@ class AdaptiveEngine:
         self._events.append({"kind": "reinstate", "item": item})
 
     def estimate(self) -> Estimate:
-        """The estimate from the outcomes so far; finite before the first (see `Estimate`)."""
-        return self._settings.estimator.estimate(self._state, self._settings.level)
+        """The estimate from the outcomes so far; finite before the first (see `Estimate`).
+
+        Items withdrawn as "ungraded" stay in the population. Their outcomes may be missing for a reason that has to do
+        with them, so the interval is widened to what it would be had each failed, and had each passed; the value
+        predicts them like the rest.
+        """
+        found = self._settings.estimator.estimate(self._state, self._settings.level)
+        return widened(found, self._ungraded_probability())
+
+    def _ungraded_probability(self) -> FloatArray:
+        state = self._state
+        ungraded = [at for at, (kind, _) in state.withdrawn.items() if kind is Withdrawal.UNGRADED]
+        return self._bank.probability(state.theta)[ungraded]
 
     def replay(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Apply events as `events` gave them, in order.

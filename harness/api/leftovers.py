@@ -13,11 +13,11 @@ from pathlib import Path
 
 import anyio
 
+from harness.api.containers import open_provider
 from harness.protocols import SandboxProvider
 from harness.records.base import Record
 from harness.records.execution import Leftover
 from harness.sandbox.ownership import MachineFacts, look_around
-from harness.sandbox.provider import DockerSandboxProvider
 from harness.store.leases import Leases
 
 Leased = Callable[[str], bool]
@@ -128,7 +128,7 @@ def collect_garbage(store: str | Path, *, run: str | None = None, dry_run: bool 
     leased: Leased = Leases(folder).owned if folder.is_dir() else lambda run: False
 
     async def main() -> Sweep:
-        provider = DockerSandboxProvider()
+        provider = open_provider()
         try:
             return await sweep(provider, leased=leased, run=run, named=run is not None, dry_run=dry_run)
         finally:

@@ -35,7 +35,7 @@ class SimulationRequest(Record):
 
 
 class RunRequest(Record):
-    """One run. Every field is an option of `assay run` and a key of a configuration file."""
+    """One run. Every field is a key of a configuration file; most are options of `assay run` too."""
 
     suite: str
     solver: str = "agent"
@@ -53,6 +53,7 @@ class RunRequest(Record):
     seed: int = 0
     adaptive: AdaptiveRequest | None = None
     simulation: SimulationRequest | None = None
+    stream: bool = False  # ask the model service for streamed answers
     prices: str | None = None  # a price table (TOML); genai-prices when None
     allow_unknown_price: bool = False
     secrets: tuple[str, ...] = ()  # further environment variables whose values must never be stored
@@ -72,13 +73,17 @@ def read_request(path: Path, overrides: dict[str, Any] | None = None) -> RunRequ
 
     Raises ConfigError with file, line where TOML gives one, and key.
     """
+    return make_request(merged(read_values(path), overrides or {}), place=str(path))
+
+
+def read_values(path: Path) -> dict[str, Any]:
+    """The plain values of a configuration file. Raises ConfigError."""
     try:
-        raw = tomllib.loads(path.read_text())
+        return tomllib.loads(path.read_text())
     except FileNotFoundError:
         raise ConfigError("there is no such configuration file", place=str(path)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"not valid TOML: {error}", place=str(path)) from error
-    return make_request(merged(raw, overrides or {}), place=str(path))
 
 
 def make_request(values: dict[str, Any], place: str = "") -> RunRequest:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from harness import plugins
@@ -51,6 +53,7 @@ def find_solver(name: str, options: Mapping[str, Any]) -> SolverPlugin:
         actor=Actor(getattr(found, "actor", "agent")).value,
         uses_solution=bool(getattr(found, "uses_solution", False)),
         code_digest=plugins.code_digest(found),
+        metered=bool(getattr(found, "metered", True)),
     )
     return SolverPlugin(found, spec, bool(getattr(found, "needs_model", False)))
 
@@ -78,9 +81,9 @@ def find_graders(suite: Suite) -> dict[str, Grader]:
     return found
 
 
-def find_prices(request: RunRequest) -> PriceTable:
-    """The price table of a run: the file it names, or the public list prices of today at the run's service."""
-    return load_prices(request.prices) if request.prices else GenaiPrices(provider=service_url(request))
+def find_prices(request: RunRequest, day: date) -> PriceTable:
+    """The price table of a run: the file it names, or the public list prices of a day at the run's service."""
+    return load_prices(request.prices) if request.prices else GenaiPrices(service_url(request), as_of=day)
 
 
 def price_known(request: RunRequest, prices: PriceTable) -> bool:
@@ -109,6 +112,11 @@ def host_env_of(suite: Suite) -> dict[str, str]:
     return {name: os.environ[name] for name in sorted(names) if name in os.environ}
 
 
+def sounds_secret(name: str) -> bool:
+    """Whether a variable's value must be kept out of the evidence; others (`USER`, `LANG`) are ordinary words."""
+    return re.search(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", name, re.IGNORECASE) is not None
+
+
 def secrets_of(request: RunRequest) -> dict[str, str]:
     """Values never to be written down, by the name of their variable."""
     names = (request.api_key_env, *request.secrets)
@@ -120,7 +128,11 @@ def make_model(request: RunRequest, base_url: str | None) -> ChatModel | None:
     if request.model is None:
         return None
     return OpenAIChat(
-        base_url or service_url(request), request.model, os.environ.get(request.api_key_env), normalise=normalise
+        base_url or service_url(request),
+        request.model,
+        os.environ.get(request.api_key_env),
+        normalise=normalise,
+        stream=request.stream,
     )
 
 
@@ -148,6 +160,8 @@ def make_services(request: RunRequest, parts: Parts) -> Services:
         account=accountant(parts.prices.cost_usd),
         price=parts.prices.cost_usd,
         model=make_model(request, parts.base_url) if parts.plugin.needs_model else None,
-        redactor=Redactor({**host_env, **secrets_of(request)}),
+        redactor=Redactor(
+            {**{name: host_env[name] for name in host_env if sounds_secret(name)}, **secrets_of(request)}
+        ),
         host_env=host_env,
     )

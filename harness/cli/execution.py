@@ -18,17 +18,25 @@ from harness.report.summary import Summary
 from harness.report.text import summary_text
 from harness.runner.run import RunControl
 
-INTERRUPTED, NO_GRADE, GATE_FAILED = 130, 3, 4
+INTERRUPTED, NO_GRADE, GATE_FAILED, UNREACHABLE = 130, 3, 4, 5
 
 
 def carry_out(request: RunRequest, *, as_json: bool, fail_under: float | None) -> None:
     """Run a request with a display; print the summary; exit as DESIGN says."""
+    check_gate(fail_under)
     _finish(_watched(lambda watch: execute(request, watch)), request.store, as_json, fail_under)
 
 
 def take_up(run: str, store: str, *, as_json: bool, fail_under: float | None) -> None:
     """Resume a run likewise."""
+    check_gate(fail_under)
     _finish(_watched(lambda watch: resume_async(run, store, watch)), store, as_json, fail_under)
+
+
+def check_gate(fail_under: float | None) -> None:
+    """Before anything is spent: a gate that no score can be compared with is refused. Raises ConfigError."""
+    if fail_under is not None and not 0 <= fail_under <= 1:
+        raise ConfigError(f"--fail-under {fail_under} is not between 0 and 1", remedy="0.85 means 85 %")
 
 
 def _watched(work: Callable[[Watch], Awaitable[Summary]]) -> tuple[Summary, bool]:
@@ -68,8 +76,6 @@ async def _listen(control: RunControl) -> None:
 
 def _finish(ended: tuple[Summary, bool], store: str, as_json: bool, fail_under: float | None) -> None:
     summary, interrupted = ended
-    if fail_under is not None and not 0 <= fail_under <= 1:
-        raise ConfigError(f"--fail-under {fail_under} is not between 0 and 1")
     if as_json:
         print_json(summary)
     else:
@@ -83,6 +89,8 @@ def exit_code(summary: Summary, *, interrupted: bool = False, fail_under: float 
     """The documented exit code of an ended run (DESIGN, "Exit codes")."""
     if interrupted:
         return INTERRUPTED
+    if summary.halted is not None:
+        return UNREACHABLE
     if not summary.complete:
         return NO_GRADE
     if fail_under is not None and (summary.score is None or summary.score < fail_under):

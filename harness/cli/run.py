@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.api.request import RunRequest, make_request, merged, read_request
+from harness.api.request import RunRequest, make_request, merged, read_values
 from harness.cli.execution import carry_out
 from harness.cli.options import AsJson
 from harness.records.errors import ConfigError
@@ -47,6 +47,7 @@ def run(
     max_tokens: Annotated[int | None, typer.Option(help="Override every task's token budget.")] = None,
     max_steps: Annotated[int | None, typer.Option(help="Override every task's step budget.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="Override every task's cost budget, in USD.")] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Ask the service for streamed answers.")] = False,
     prices: Annotated[Text, typer.Option(help="Price table (TOML) instead of genai-prices.")] = None,
     allow_unknown_price: Annotated[
         bool, typer.Option("--allow-unknown-price", help="Run without cost budgets when the price is unknown.")
@@ -73,6 +74,7 @@ def run(
         "repeats": repeats,
         "adaptive": wanted or None,
         "budget": {"wall_s": max_seconds, "tokens": max_tokens, "steps": max_steps, "cost_usd": max_cost},
+        "stream": True if stream else None,
         "prices": prices,
         "allow_unknown_price": True if allow_unknown_price else None,
         "retries": retries,
@@ -84,19 +86,18 @@ def run(
 
 
 def _request(config: Path | None, values: dict[str, Any], adaptive: bool) -> RunRequest:
-    if config is not None:
-        return read_request(config, values)
-    if values["suite"] is None:
+    if config is None and values["suite"] is None:
         raise ConfigError("no suite", remedy="give --suite NAME or a configuration file")
-    if values["adaptive"] and not adaptive:
+    base = {} if config is None else read_values(config)
+    if values["adaptive"] and not adaptive and "adaptive" not in base:
         raise ConfigError(
             f"{', '.join('--' + key.replace('_', '-') for key in values['adaptive'])} without --adaptive",
             remedy="add --adaptive",
         )
-    plain = merged({}, values)
+    plain = merged(base, values)
     if adaptive:
         plain.setdefault("adaptive", {})
-    return make_request(plain)
+    return make_request(plain, place="" if config is None else str(config))
 
 
 def _pairs(options: list[str]) -> dict[str, Any]:

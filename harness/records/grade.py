@@ -36,6 +36,7 @@ class TrialResult(Record):
     usage: Usage | None = None  # None: no model call was made
     calls: int = 0
     calls_without_usage: int = 0
+    provider_status: int | None = None  # HTTP status of the refusal that ended it
     steps: int = 0
     cost_usd: float | None = None  # None: unknown
     cost_at_least_usd: float = 0.0  # what is known of it: a lower bound where cost_usd is None

@@ -41,7 +41,8 @@ class RunConfig(Record):
     retries: int = Field(default=1, ge=0)  # new attempts after infrastructure faults
     seed: int = 0
     secrets: tuple[str, ...] = ()  # names of environment variables whose values are never written
-    prices: str | None = None  # date or version of the price table
+    prices: str | None = None  # name and date of the price table
+    prices_digest: str | None = None  # sha256 of its file, where it has one
     keep_cost_budgets: bool = True  # False: the price is unknown, and running without them was allowed
     extra: dict[str, Any] = {}
 

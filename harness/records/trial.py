@@ -55,7 +55,8 @@ class SolverSpec(Record):
     options: dict[str, Any] = {}
     actor: str = "agent"
     uses_solution: bool = False
-    code_digest: str | None = None
+    code_digest: str | None = None  # of the one file that defines it
+    metered: bool = True  # False: it may call models by itself, unseen by the harness
 
 
 class TrialPlan(Record):

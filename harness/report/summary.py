@@ -13,6 +13,7 @@ from harness.protocols import EvidenceStore
 from harness.records.base import Record
 from harness.records.run import RunConfig, RunRow, TrialRow
 from harness.records.vocabulary import Outcome, Reason, StopReason
+from harness.runner.run import HALTED, RESUMED, STARTED
 from harness.runner.schedule import STOP
 from harness.store.flat import agent_name
 
@@ -69,6 +70,7 @@ class Summary(Record):
     seconds: float
     attempts: int
     complete: bool
+    halted: str | None  # why the run stopped scheduling: a fault that every further trial would meet
     ceiling: str
     warnings: tuple[str, ...]
     truth: float | None = None  # of a simulated agent
@@ -114,11 +116,20 @@ def summarise(store: EvidenceStore, run: str, estimator: Estimator | None = None
         seconds=sum(result.seconds for result in results),
         attempts=len(rows),
         complete=graded >= planned,
+        halted=_halted(store, row.run) if graded < planned else None,
         ceiling="not measured",
         warnings=_warnings(config, rows),
         truth=truth if isinstance(truth, float) else None,
         trials=lines,
     )
+
+
+def _halted(store: EvidenceStore, run: str) -> str | None:
+    """Why the run halted the last time that it was carried out, or None."""
+    why = None
+    for event in store.events(run, [STARTED, RESUMED, HALTED]):
+        why = str(event.payload["why"]) if event.kind == HALTED else None
+    return why
 
 
 def last_attempts(rows: Iterable[TrialRow]) -> tuple[TrialRow, ...]:

@@ -27,6 +27,8 @@ def summary_text(summary: Summary, store: str) -> str:
     ]
     if summary.truth is not None:
         rows.insert(2, ("truth", truth_line(summary)))
+    if summary.halted is not None:
+        rows.append(("halted", summary.halted))
     rows += [("note", warning) for warning in summary.warnings]
     return "\n".join(f"{name:9} {text}" for name, text in rows)
 

@@ -9,6 +9,7 @@ from harness.records.vocabulary import Reason
 
 AT_ONCE = frozenset({Reason.ENGINE_UNREACHABLE, Reason.DISK_FULL, Reason.NETWORK_POOL})
 PROVIDER_IN_A_ROW = 5
+NEVER_BETTER = frozenset({401, 403, 404})  # the key, the permission, the model's name
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Halting:
             return self, result.detail or str(result.reason)
         if result.reason is not Reason.PROVIDER:
             return Halting(), None
+        if result.provider_status in NEVER_BETTER:
+            return self, f"the model service refuses every call: {result.detail}"
         counted = Halting(self.provider_faults + 1)
         if counted.provider_faults >= PROVIDER_IN_A_ROW:
             return counted, f"the model service failed {counted.provider_faults} trials in a row: {result.detail}"

@@ -89,6 +89,10 @@ class Journal:
         """Keep a body in the blob folder, redacted; returns its sha256."""
         return self.store.put_blob(self.redactor.data(data))
 
+    def is_clean(self, data: bytes) -> bool:
+        """Whether a body holds no known secret."""
+        return self.redactor.data(data) == data
+
     def body(self, data: bytes, name: str, blobs: dict[str, str]) -> str | None:
         """Text to put inline, or None after storing the bytes as blob `name`."""
         if len(data) <= INLINE_BYTES:

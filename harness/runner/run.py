@@ -10,6 +10,7 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectSendStream
 
+from harness.records.errors import StoreError
 from harness.records.grade import TrialResult
 from harness.records.run import RunRow
 from harness.records.task import Task
@@ -21,6 +22,7 @@ from harness.runner.schedule import RunEvents, Schedule, Slot
 from harness.runner.services import Services
 from harness.runner.trial import Trial
 
+STARTED, RESUMED, HALTED = "run.started", "run.resumed", "run.halted"
 RETRY_PAUSE_S = 1.0
 
 Ended = tuple[Slot, TrialResult]
@@ -69,13 +71,20 @@ class Run:
         """Hand out slots until the schedule is done, the run is interrupted, or a run-level fault halts it."""
         send, receive = anyio.create_memory_object_stream[Ended](len(self.tasks) + self.row.config.concurrency)
         self._show()
-        async with send, receive, anyio.create_task_group() as group:
-            while True:
-                self._fill(group, send)
-                if not self._in_flight:
-                    break
-                slot, result = await receive.receive()
-                self._take_in(slot, result, group, send)
+        try:
+            async with send, receive, anyio.create_task_group() as group:
+                while True:
+                    self._fill(group, send)
+                    if not self._in_flight:
+                        break
+                    slot, result = await receive.receive()
+                    self._take_in(slot, result, group, send)
+        except BaseExceptionGroup as failures:
+            # What trials raise together has one cause; callers are promised that, not a group.
+            stores, _ = failures.split(StoreError)
+            if stores is not None:
+                raise first_of(stores) from failures
+            raise
 
     def _fill(self, group: TaskGroup, send: MemoryObjectSendStream[Ended]) -> None:
         while len(self._in_flight) < self.row.config.concurrency and not self._stopping:
@@ -116,7 +125,7 @@ class Run:
         self._halting, halt = self._halting.after(result, settled=not retry)
         if halt is not None and self.halted is None:
             self.halted, retry = halt, False
-            self._journal.note("run.halted", {"why": halt})
+            self._journal.note(HALTED, {"why": halt})
         left_open = retry or (halt is not None and result.reason in AT_ONCE)
         if not left_open:
             self._store(self.schedule.settle(slot, result.outcome, result.reason))
@@ -162,6 +171,12 @@ class Run:
             estimate = self.schedule.estimate()
             self._tally.estimate = None if estimate is None else (estimate.value, estimate.lower, estimate.upper)
         self._observer(self._tally.snapshot(last, self.halted or ""))
+
+
+def first_of(group: BaseExceptionGroup[StoreError]) -> StoreError:
+    """The first store error in a group of groups."""
+    first = group.exceptions[0]
+    return first_of(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 def trial_seed(seed: int, task: str, repeat: int) -> int:

@@ -60,7 +60,8 @@ async def seal(sandbox: Sandbox, task: Task, journal: Journal) -> Sealed:
             "artifacts_missing": missing,
             "flags": flags,
         },
-        blobs={f"artifact:{path}": journal.keep(data) for path, data in artifacts.items()},
+        # Redacting inside an archive would corrupt it: one that holds a secret is not kept at all.
+        blobs={f"artifact:{path}": journal.keep(data) for path, data in artifacts.items() if journal.is_clean(data)},
     )
     return Sealed(artifacts, missing, tuple(flags), reason)
 

@@ -17,7 +17,8 @@ from harness.records.errors import SandboxFault, StoreError
 from harness.records.event import Event
 from harness.records.grade import Grade, TrialResult
 from harness.records.trial import TrialPlan, TrialState, move
-from harness.records.vocabulary import Actor, GradingEnvironment, Outcome, Phase, Reason, StopReason
+from harness.records.usage import Account
+from harness.records.vocabulary import Actor, GradingEnvironment, Network, Outcome, Phase, Reason, StopReason
 from harness.runner.interact import Cast, interact
 from harness.runner.interaction import Interaction
 from harness.runner.journal import Journal, utc_now
@@ -198,8 +199,14 @@ class Trial:
                 self.journal.note("grader.error", {"error": traceback.format_exc()[-8000:]}, actor=Actor.GRADER)
         return Grade(grader=case.task.grading.grader, outcome=Outcome.UNGRADED, reason=reason, detail=detail)
 
-    def _finish(self) -> TrialResult:
+    def _account(self) -> Account:
         account = self.services.account(self.services.store.events(self.plan.trial))
+        unseen = not self.plan.solver.metered and self.plan.task.limits.network is not Network.NONE
+        # A solver with a network of its own may have called anyone: unknown is not nothing.
+        return account.model_copy(update={"cost_usd": None}) if unseen else account
+
+    def _finish(self) -> TrialResult:
+        account = self._account()
         ending = self.ending
         result = TrialResult(
             trial=self.plan.trial,
@@ -212,6 +219,7 @@ class Trial:
             usage=account.usage,
             calls=account.calls,
             calls_without_usage=account.calls_without_usage,
+            provider_status=self.interaction.provider_fault.status if self.interaction.provider_fault else None,
             steps=account.steps,
             cost_usd=account.cost_usd,
             cost_at_least_usd=account.cost_at_least_usd,

@@ -91,7 +91,7 @@ def enforcement(
     elif quota:
         said["disk"] = f"quota: {info.storage}"
     else:
-        said["disk"] = "emulated: no file may grow larger, and the sum is measured between commands"
+        said["disk"] = "emulated: no file may grow larger, and the sum is measured at the seal"
     rest = [warning for warning in warnings if not any(warning in how for how in said.values())]
     return said | ({"warnings": "; ".join(rest)} if rest else {})
 

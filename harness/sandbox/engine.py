@@ -57,7 +57,7 @@ def connector(base_url: str | None) -> Connect:
 
     def connect() -> APIClient:
         # Our own timeout is always given: DOCKER_CLIENT_TIMEOUT and the like must not decide a trial.
-        settings: dict[str, Any] = {"base_url": base_url} if base_url else {**kwargs_from_env()}
+        settings: dict[str, Any] = {**kwargs_from_env(), **({"base_url": base_url} if base_url else {})}
         client = APIClient(version="auto", timeout=CALL_TIMEOUT_S, max_pool_size=THREADS, **settings)
         if client.base_url.startswith("http+"):
             client.trust_env = False  # a socket needs no proxy, and looking for one costs a third of every call

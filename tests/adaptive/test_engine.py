@@ -236,3 +236,23 @@ def test_an_unconverged_bank_may_be_allowed_but_its_record_keeps_saying_so() -> 
     bank = replace(BANK, provenance=replace(BANK.provenance, convergence=convergence))
     engine = AdaptiveEngine(bank, EngineSettings(allow_unconverged=True))
     assert engine.describe()["provenance"]["convergence"]["converged"] is False
+
+
+def test_ungraded_items_widen_the_interval_to_both_of_their_outcomes() -> None:
+    """Were they taken as missing at random, an agent that crashes where it would fail would raise its estimate."""
+    population = simulate_population(11, 60, tuple(f"i{n}" for n in range(60)), d=1)
+    bank = calibrate(population.responses(range(59)), CalibrationSettings(dims=1)).bank
+    graded, crashing = (AdaptiveEngine(bank, EngineSettings(stops=(TasksStop(60),))) for _ in range(2))
+    for item, passed in zip(bank.item_ids, population.draw(59), strict=True):
+        graded.observe(item, bool(passed))
+        if passed:
+            crashing.observe(item, True)
+        else:
+            crashing.withdraw(item, "ungraded")
+    truth = graded.estimate().value
+    honest = crashing.estimate()
+    assert honest.value > truth
+    assert honest.lower <= truth <= honest.upper
+    unavailable = AdaptiveEngine(bank)
+    unavailable.withdraw(bank.item_ids[0], "unavailable")
+    assert unavailable.estimate().n_items == 59

@@ -4,12 +4,13 @@ formula (CASES S11).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from scipy.special import ndtri
 
+from harness.adaptive.arrays import FloatArray
 from harness.adaptive.errors import EngineError
 from harness.adaptive.state import AbilityState
 
@@ -43,6 +44,18 @@ class Estimator(Protocol):
     def estimate(self, state: AbilityState, level: float = 0.95) -> Estimate:
         """The estimate with an interval at `level` in (0, 1); raises EngineError on another level."""
         ...
+
+
+def widened(estimate: Estimate, probability: FloatArray) -> Estimate:
+    """The estimate with its bounds moved to what they would be had all M items of unknown outcome failed, or passed.
+
+    `probability` (M,): what the value assumes of each. Bounds stay within [0, 1].
+    """
+    if not len(probability) or estimate.n_items == 0:
+        return estimate
+    down = float(probability.sum()) / estimate.n_items
+    up = float((1.0 - probability).sum()) / estimate.n_items
+    return replace(estimate, lower=max(0.0, estimate.lower - down), upper=min(1.0, estimate.upper + up))
 
 
 def normal_interval(state: AbilityState, expected_rest: float, variance: float, level: float, method: str) -> Estimate:
