@@ -15,10 +15,10 @@ def show(commit, path):
 def three(path):
     return [show(c, path) for c in (git("merge-base", "HEAD", sys.argv[1]).stdout.strip(), "HEAD", sys.argv[1])]
 PY
-~% for topic in topics %~
+~%- for topic in topics %~
 git -C /app/repo merge -q --no-ff --no-commit ~{ topic }~ || true
-~% for file in files %~
-~% if file.startswith("settings") %~
+~%- for file in files %~
+~%- if file.startswith("settings") %~
 PYTHONPATH=/tmp python3 - ~{ topic }~ > /app/repo/settings.ini <<'PY'
 from sides import three
 base, ours, theirs = ({k: int(v) for k, v in (l.split(" = ") for l in t.splitlines())} for t in three("settings.ini"))
@@ -30,20 +30,20 @@ for key in sorted(base | ours | theirs):
     else: v = ~{ {"settings:max": "max(a, b)", "settings:min": "min(a, b)", "settings:sum": "a + b - o"}[file] }~
     if v is not None: print(key, "=", v)
 PY
-~% elif file == "words" %~
+~%- elif file == "words" %~
 PYTHONPATH=/tmp python3 - ~{ topic }~ > /app/repo/words.txt <<'PY'
 from sides import three
 base, ours, theirs = (set(t.split()) for t in three("words.txt"))
 print(*sorted((ours & theirs) | (ours - base) | (theirs - base)), sep="\n")
 PY
-~% elif file.startswith("changelog") %~
+~%- elif file.startswith("changelog") %~
 PYTHONPATH=/tmp python3 - ~{ topic }~ > /app/repo/CHANGES.md <<'PY'
 from sides import three
 base, ours, theirs = (t.splitlines() for t in three("CHANGES.md"))
 new = lambda side: [line for line in side if line not in base]
 print(*base[:2], *dict.fromkeys(~{ {"changelog:topic": "new(theirs) + new(ours)", "changelog:main": "new(ours) + new(theirs)"}[file] }~), *base[2:], sep="\n")
 PY
-~% elif file.startswith("requires") %~
+~%- elif file.startswith("requires") %~
 PYTHONPATH=/tmp python3 - ~{ topic }~ > /app/repo/requires.txt <<'PY'
 from sides import three
 base, ours, theirs = (dict(l.split("==") for l in t.splitlines()) for t in three("requires.txt"))
@@ -51,7 +51,7 @@ number = lambda version: [int(part) for part in version.split(".")]
 for name in sorted(ours | theirs):
     print(name, ~{ {"requires:higher": "max", "requires:lower": "min"}[file] }~([s[name] for s in (ours, theirs) if name in s], key=number), sep="==")
 PY
-~% elif file.startswith("gone") %~
+~%- elif file.startswith("gone") %~
 PYTHONPATH=/tmp python3 - ~{ topic }~ <<'PY'
 from pathlib import Path
 from sides import git, three
@@ -62,11 +62,11 @@ for path in git("diff", "--name-only", "--diff-filter=U", "--", "legacy").stdout
     file = Path("/app/repo", path)
     file.unlink(missing_ok=True) if body is None else file.write_text(body)
 PY
-~% elif file.startswith("whole") %~
+~%- elif file.startswith("whole") %~
 git -C /app/repo checkout ~{ {"whole:topic": "--theirs", "whole:main": "--ours"}[file] }~ data/layout.txt
-~% elif file == "index" %~
+~%- elif file == "index" %~
 (cd /app/repo && sh make-index.sh)
-~% elif file == "table" %~
+~%- elif file == "table" %~
 PYTHONPATH=/tmp python3 - ~{ topic }~ > /app/repo/stock.csv <<'PY'
 from sides import three
 base, ours, theirs = ({int(r[0]): r[1:] for r in (l.split(",") for l in t.splitlines()[1:])} for t in three("stock.csv"))
@@ -77,9 +77,9 @@ for k in sorted(theirs):
     elif ours[k] != theirs[k]: merged[free] = theirs[k]; free += 1
 print("id,name,count,updated", *(",".join([str(k), *merged[k]]) for k in sorted(merged)), sep="\n")
 PY
-~% endif %~
-~% endfor %~
+~%- endif %~
+~%- endfor %~
 git -C /app/repo add -A
 git -C /app/repo commit -q -m 'Merge ~{ topic }~'
-~% endfor %~
+~%- endfor %~
 git -C /app/repo log --oneline --graph -n 6

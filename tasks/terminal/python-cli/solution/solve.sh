@@ -2,7 +2,7 @@
 set -eu
 ls -l /app
 cat > /app/tool.py <<'PY'
-~% if tool == "tally" %~
+~%- if tool == "tally" %~
 import sys
 from collections import Counter
 
@@ -44,7 +44,7 @@ total = sum(counts.values())
 for line, n in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
     if n >= least:
         print(n, line, *([f"{100 * n / total:.1f}"] if percent else []), sep="\t")
-~% elif tool == "dur" %~
+~%- elif tool == "dur" %~
 import math, re, sys
 from fractions import Fraction
 
@@ -55,12 +55,12 @@ def seconds(text):
     found = text and re.fullmatch("".join(f"(?:{NUMBER}{unit})?" for unit in "dhms"), text)
     if found:
         return sum(Fraction(n or 0) * size for n, size in zip(found.groups(), (86400, 3600, 60, 1)))
-~% if "colon" in has %~
+~%- if "colon" in has %~
     found = re.fullmatch(r"(?:([0-9]+):([0-5][0-9])|([0-9]+)):([0-5][0-9])", text)
     if found:
         hours, minutes, first, rest = (int(group or 0) for group in found.groups())
         return sum(n * size for n, size in zip((hours, minutes + first, rest), (3600, 60, 1)))
-~% endif %~
+~%- endif %~
     print("error: bad duration:", text, file=sys.stderr)
     sys.exit(2)
 
@@ -76,18 +76,18 @@ plain = words[0] == "-s"
 command, *values = words[plain:]
 values = [seconds(text) for text in values]
 total, count = sum(values), len(values)
-~% if "sub" in has %~
+~%- if "sub" in has %~
 if command == "sub": total = values[0] - values[1]
-~% endif %~
-~% if "mean" in has %~
+~%- endif %~
+~%- if "mean" in has %~
 if command == "mean": total = (2 * total + count) // (2 * count)
-~% endif %~
+~%- endif %~
 total = math.floor(total)
 if plain:
     print(total)
 else:
     print(show(total))
-~% elif tool == "store" %~
+~%- elif tool == "store" %~
 import json, os, re, sys
 
 path, command, *rest = sys.argv[1:]
@@ -135,23 +135,23 @@ elif command == "del" and size == 1:
 elif command == "list" and size <= ~{ 1 if "prefix" in has else 0 }~:
     for key in sorted(flat):
         if key.startswith(*rest or [""]): print(f"{key}={flat[key]}")
-~% if "incr" in has %~
+~%- if "incr" in has %~
 elif command == "incr" and 1 <= size <= 2:
     old = flat.get(rest[0], "0")
     if not whole(old) or (size == 2 and not whole(rest[1])) or clash(rest[0]): sys.exit(2)
     flat[rest[0]] = str(int(old) + (int(rest[1]) if size == 2 else 1))
     print(flat[rest[0]])
     save()
-~% endif %~
-~% if "move" in has %~
+~%- endif %~
+~%- if "move" in has %~
 elif command == "mv" and size == 2:
     if rest[0] not in flat: sys.exit(1)
     if rest[1] in flat or clash(rest[1]): sys.exit(2)
     flat[rest[1]] = flat.pop(rest[0])
     save()
-~% endif %~
+~%- endif %~
 else: sys.exit(2)
-~% elif tool == "fill" %~
+~%- elif tool == "fill" %~
 import re, sys
 from pathlib import Path
 
@@ -187,13 +187,13 @@ def put(found):
 
 pattern = r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:\A~% if "upper" in has %~|(?P<upper>\^\^)~% endif %~~% if "default" in has %~|:-(?P<default>[^}]*)~% endif %~)?\}~% if "escape" in has %~|\$\$~% endif %~"
 text = re.sub(pattern, put, "".join(lines(Path(sys.argv[1]), sys.argv[1])))
-~% if "missing" in has %~
+~%- if "missing" in has %~
 if missing:
     print("missing:", ", ".join(sorted(missing)), file=sys.stderr)
     sys.exit(3)
-~% endif %~
+~%- endif %~
 sys.stdout.write(text)
-~% else %~
+~%- else %~
 import re, sys
 
 options = {"-c": [], "-x": [], "-w": [], "-s": [], "-r": []}
@@ -230,6 +230,6 @@ places = [head.index(name) for name in names]
 names = renamed
 print("\t".join(names.get(name, name) for name in (head[place] for place in places)))
 for row in found: print("\t".join(row[place] for place in places))
-~% endif %~
+~%- endif %~
 PY
 python3 /app/tool.py ~{ {"tally": "/etc/passwd | head -n 3", "dur": "add 90m 45s", "store": "/tmp/s.json list", "fill": "/etc/hostname /dev/null", "cols": "-c a < <(printf 'a\\tb\\n1\\t2\\n')"}[tool] }~
