@@ -86,3 +86,19 @@ def test_a_typo_in_a_configuration_names_the_key(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "solvr" in done.stderr
     assert "did you mean 'solver'" in done.stderr
+
+
+def test_a_gate_that_no_score_can_meet_is_refused_before_the_run(tmp_path: Path) -> None:
+    done = assay("run", "--suite", "terminal", "--solver", "noop", "--fail-under", "85", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "0.85" in done.stderr
+    assert not (tmp_path / ".assay").exists()
+
+
+def test_adaptive_options_without_adaptive_are_refused_also_beside_a_file(tmp_path: Path) -> None:
+    config = tmp_path / "run.toml"
+    config.write_text('suite = "terminal"\nsolver = "noop"\n')
+    for arguments in (["--suite", "terminal", "--solver", "noop"], [str(config)]):
+        done = assay("run", *arguments, "--stop", "5", cwd=tmp_path)
+        assert done.returncode == 2
+        assert "--stop without --adaptive" in done.stderr
