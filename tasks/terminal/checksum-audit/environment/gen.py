@@ -1,4 +1,5 @@
 """The files of the audit, and the report they call for."""
+
 import fnmatch
 import hashlib
 import json
@@ -21,16 +22,32 @@ def skipped(path):
 
 
 def originals():
-    names = ["a.txt", "b.txt", "notes 2.txt", ".hidden", "photo.raw", "x.csv", "Zeta", "alpha", "data-1.bin", "data-10.bin", "data-2.bin"]
+    names = [
+        "a.txt",
+        "b.txt",
+        "notes 2.txt",
+        ".hidden",
+        "photo.raw",
+        "x.csv",
+        "Zeta",
+        "alpha",
+        "data-1.bin",
+        "data-10.bin",
+        "data-2.bin",
+    ]
     folders = ["", "docs", "docs/old", "img", "img/raw files", "sets/a", "sets/b"]
-    files = {os.path.join(folder, name): rng.randbytes(rng.randint(20, 400)) for folder in folders for name in rng.sample(names, 5)}
+    files = {
+        os.path.join(folder, name): rng.randbytes(rng.randint(20, 400))
+        for folder in folders
+        for name in rng.sample(names, 5)
+    }
     files["docs/.keep"] = b"kept\n" * 30
     return files
 
 
 def damaged(data):
     at = rng.randrange(len(data))
-    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]  # the size stays
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]  # the size stays
 
 
 def spelled(hexa):
@@ -41,11 +58,21 @@ def manifest(files, top):
     """{absolute path: content} of the manifest in its format."""
     line = {"gnu": "{d}  {p}\n", "bsd": ALGO.upper() + " ({p}) = {d}\n"}.get(FMT, "{d}  {p}\n")
     if FMT == "json":
-        return {"/app/manifest.json": json.dumps({p: {"size": len(c), "digest": digest(c)} for p, c in files.items()}, indent=1)}
+        return {
+            "/app/manifest.json": json.dumps(
+                {p: {"size": len(c), "digest": digest(c)} for p, c in files.items()}, indent=1
+            )
+        }
     if FMT == "perdir":
         folders = sorted({os.path.dirname(p) for p in files})
-        return {os.path.join(top, folder, SUMS): "".join(line.format(d=digest(c), p=os.path.basename(p)) for p, c in files.items() if os.path.dirname(p) == folder)
-                for folder in folders}
+        return {
+            os.path.join(top, folder, SUMS): "".join(
+                line.format(d=digest(c), p=os.path.basename(p))
+                for p, c in files.items()
+                if os.path.dirname(p) == folder
+            )
+            for folder in folders
+        }
     lines = [line.format(d=spelled(digest(c)), p=p) for p, c in files.items()]
     if MESSY:
         old = [line.format(d=spelled(digest(c + b"old")), p=p) for p, c in rng.sample(sorted(files.items()), 6)]
@@ -77,13 +104,18 @@ def audit():
         rows += [("OK", path) for path in should if have.get(path) == should[path]]
     kinds = ["CHANGED", "MISSING", "EXTRA"] + ["MOVED"] * MOVED + ["OK"] * OK
     total = [["TOTAL"] + [f"{kind}={sum(row[0] == kind for row in rows)}" for kind in kinds]] if COUNTS else []
-    return {"/app/data/" + p: c for p, c in have.items()} | manifest(should, "/app/data"), sorted(rows, key=lambda row: row[1].encode()) + total
+    return {"/app/data/" + p: c for p, c in have.items()} | manifest(should, "/app/data"), sorted(
+        rows, key=lambda row: row[1].encode()
+    ) + total
 
 
 def mirrored(share):
     """Originals, and each mirror's copies: damaged or absent with the given chance."""
     should = originals()
-    return should, {m: {p: damaged(c) if rng.random() < share else c for p, c in should.items() if rng.random() > share} for m in MIRRORS}
+    return should, {
+        m: {p: damaged(c) if rng.random() < share else c for p, c in should.items() if rng.random() > share}
+        for m in MIRRORS
+    }
 
 
 def restore():
@@ -121,12 +153,26 @@ def vote():
 
 def listing():
     have = originals()
-    for path in (f"docs/{PRUNE}/deep/a.txt", f"{PRUNE}/b.txt", f"img/{PRUNE}er/c.txt", "sets/x.tmp", "sets/.y.swp", "img/z.tmp.txt", "docs/w.bak"):
+    for path in (
+        f"docs/{PRUNE}/deep/a.txt",
+        f"{PRUNE}/b.txt",
+        f"img/{PRUNE}er/c.txt",
+        "sets/x.tmp",
+        "sets/.y.swp",
+        "img/z.tmp.txt",
+        "docs/w.bak",
+    ):
         have[path] = rng.randbytes(300)
     rows = []
     for path, data in sorted(have.items(), key=lambda item: item[0].encode()):
         if not skipped(path) and PRUNE not in path.split("/")[:-1] and len(data) >= MIN:
-            rows.append({"gnu": f"{digest(data)}  {path}", "bsd": f"{ALGO.upper()} ({path}) = {digest(data)}", "csv": f"{path},{len(data)},{digest(data)}"}[FMT])
+            rows.append(
+                {
+                    "gnu": f"{digest(data)}  {path}",
+                    "bsd": f"{ALGO.upper()} ({path}) = {digest(data)}",
+                    "csv": f"{path},{len(data)},{digest(data)}",
+                }[FMT]
+            )
     seal = ["# " + digest("".join(row + "\n" for row in rows).encode())] if COUNTS else []
     return {"/app/data/" + p: c for p, c in have.items()}, [[row] for row in rows + seal]
 
@@ -144,10 +190,16 @@ def dupes():
     for path, data in sorted(usable.items(), key=lambda item: item[0].encode()):
         groups.setdefault(digest(data), []).append(path)
     if SCOPE == "two":
-        rows = [(p, groups[digest(c)][0]) for p, c in sorted(coming.items(), key=lambda item: item[0].encode()) if not skipped(p) and (c or not MIN) and digest(c) in groups]
+        rows = [
+            (p, groups[digest(c)][0])
+            for p, c in sorted(coming.items(), key=lambda item: item[0].encode())
+            if not skipped(p) and (c or not MIN) and digest(c) in groups
+        ]
     else:
         rows = [(d, str(len(paths)), *paths) for d, paths in sorted(groups.items()) if len(paths) > 1]
-    return {"/app/data/" + p: c for p, c in have.items()} | ({"/app/incoming/" + p: c for p, c in coming.items()} if SCOPE == "two" else {}), rows
+    return {"/app/data/" + p: c for p, c in have.items()} | (
+        {"/app/incoming/" + p: c for p, c in coming.items()} if SCOPE == "two" else {}
+    ), rows
 
 
 def world_and_report():

@@ -4,7 +4,14 @@ import sys
 import gen
 
 before, wanted = gen.worlds()
-tops = {"table": [b"out", b"in"], "detect": [b"out", b"in"], "eol": [b"tree"], "encode": [b"out", b"in"], "mojibake": [b"text"], "names": [b"files"]}[gen.KIND]
+tops = {
+    "table": [b"out", b"in"],
+    "detect": [b"out", b"in"],
+    "eol": [b"tree"],
+    "encode": [b"out", b"in"],
+    "mojibake": [b"text"],
+    "names": [b"files"],
+}[gen.KIND]
 found = {}
 for top in tops:
     for at, folders, files in os.walk(b"/app/" + top):

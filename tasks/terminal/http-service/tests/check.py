@@ -67,7 +67,11 @@ def expect(status, method, path, body=None, headers=DEFAULT, *, data=None, value
         wrong.append(f"{asked}: body {content[:200]!r}, wanted {data[:200]!r}")
     for header, wanted in (having or {}).items():
         have = (found.get(header) or "").replace(", ", ",")
-        if got == status and have != wanted.replace(", ", ",") and not (header == "Content-Type" and have.replace(" ", "").lower().split(";")[0] == wanted.split(";")[0]):
+        if (
+            got == status
+            and have != wanted.replace(", ", ",")
+            and not (header == "Content-Type" and have.replace(" ", "").lower().split(";")[0] == wanted.split(";")[0])
+        ):
             wrong.append(f"{asked}: {header} is {found.get(header)!r}, wanted {wanted!r}")
     return reply
 
@@ -75,8 +79,11 @@ def expect(status, method, path, body=None, headers=DEFAULT, *, data=None, value
 def same(left, right):
     if isinstance(right, float):
         return isinstance(left, (int, float)) and abs(left - right) < 1e-9
-    return isinstance(left, dict) == isinstance(right, dict) and (left.keys() == right.keys() and all(same(left[k], right[k]) for k in right) if isinstance(right, dict) else left == (
-        [list(x) if isinstance(x, tuple) else x for x in right] if isinstance(right, list) else right))
+    return isinstance(left, dict) == isinstance(right, dict) and (
+        left.keys() == right.keys() and all(same(left[k], right[k]) for k in right)
+        if isinstance(right, dict)
+        else left == ([list(x) if isinstance(x, tuple) else x for x in right] if isinstance(right, list) else right)
+    )
 
 
 deadline = time.monotonic() + 1.5
@@ -102,7 +109,12 @@ for group in ("a", "c d", name()):
 for _ in range(4):
     least, offset, limit = dice.randint(10, 60), dice.randint(0, 9), dice.randint(1, 9)
     group = dice.choice("ab")
-    expect(200, "GET", f"/items?group={group}&min={least}&offset={offset}&limit={limit}", value=[i for i in items if i["group"] == group and i["price"] >= least][offset:][:limit])
+    expect(
+        200,
+        "GET",
+        f"/items?group={group}&min={least}&offset={offset}&limit={limit}",
+        value=[i for i in items if i["group"] == group and i["price"] >= least][offset:][:limit],
+    )
     expect(200, "GET", f"/items?offset={offset}", value=items[offset:])
 expect(200, "GET", "/items?limit=0", value=[])
 for bad in ("min=x", "limit=-1", "offset=1.5", "limit="):
@@ -153,12 +165,24 @@ words = [dice.choice(["Été", "the", "The", "ox", "don't", "ox", "naïve", secr
 text = "".join(word + dice.choice([" ", "  ", "\n", "\t"]) for word in words) + "ü\n"
 raw = text.encode()
 expect(200, "POST", "/reverse", raw, data=text[::-1].encode(), having={"Content-Type": "text/plain; charset=utf-8"})
-expect(200, "POST", "/stats", raw, value={"bytes": len(raw), "chars": len(text), "words": len(text.split()), "lines": text.count("\n")})
+expect(
+    200,
+    "POST",
+    "/stats",
+    raw,
+    value={"bytes": len(raw), "chars": len(text), "words": len(text.split()), "lines": text.count("\n")},
+)
 expect(200, "POST", "/stats", b"", value={"bytes": 0, "chars": 0, "words": 0, "lines": 0})
 paths = ["/reverse", "/stats"]
 ~% if digest %~
 for algo in ("md5", "sha1", "sha256"):
-    expect(200, "POST", f"/digest?algo={algo}", raw + b"\xff", value={"algo": algo, "hex": hashlib.new(algo, raw + b"\xff").hexdigest()})
+    expect(
+        200,
+        "POST",
+        f"/digest?algo={algo}",
+        raw + b"\xff",
+        value={"algo": algo, "hex": hashlib.new(algo, raw + b"\xff").hexdigest()},
+    )
 expect(200, "POST", "/digest", b"", value={"algo": "sha256", "hex": hashlib.sha256(b"").hexdigest()})
 expect(400, "POST", "/digest?algo=crc", b"x")
 expect(405, "GET", "/digest", having={"Allow": "POST"})
@@ -205,7 +229,12 @@ expect(200, "POST", f"/c/{two}?by=-5", value={"name": two, "value": -4})
 first, second = sorted([name(), name()])
 for place in (second, first):
     expect(200, "POST", f"/c/{place}?by={2 * big}", value={"name": place, "value": 2 * big})
-expect(200, "GET", "/top?n=3", value=[{"name": first, "value": 2 * big}, {"name": second, "value": 2 * big}, {"name": one, "value": big}])
+expect(
+    200,
+    "GET",
+    "/top?n=3",
+    value=[{"name": first, "value": 2 * big}, {"name": second, "value": 2 * big}, {"name": one, "value": big}],
+)
 expect(200, "GET", "/top?n=1", value=[{"name": first, "value": 2 * big}])
 for place in (second, first):
     expect(204, "DELETE", f"/c/{place}")
@@ -220,20 +249,29 @@ for size in (1, 2, 4, 7):
     x[0] += sum(x) % 2 == 0 and size == 2 or (size > 2 and sum(x) % size == 0)
     s = sorted(x)
     wanted = {"sum": float(sum(x)), "mean": sum(x) / size}
-    ~% if more %~
+~% if more %~
     wanted |= {"median": (s[(size - 1) // 2] + s[size // 2]) / 2, "range": float(s[-1] - s[0])}
-    ~% endif %~
+~% endif %~
     for what, result in wanted.items():
         expect(200, "GET", f"/{what}?" + urlencode([("x", value) for value in x]), value={"result": result})
         for bad in ("", "?y=1", "?x=1.5", "?x=1&x=abc", "?x="):
             expect(400, "GET", f"/{what}{bad}")
-        ~% if post %~
+~% if post %~
         expect(200, "POST", f"/{what}", json.dumps({"x": x}), value={"result": result})
-        for bad in ("", "[1]", '{"x": []}', '{"x": 3}', '{"x": [1, 1.5]}', '{"x": [true]}', '{"x": ["1"]}', '{"y": [1]}'):
+        for bad in (
+            "",
+            "[1]",
+            '{"x": []}',
+            '{"x": 3}',
+            '{"x": [1, 1.5]}',
+            '{"x": [true]}',
+            '{"x": ["1"]}',
+            '{"y": [1]}',
+        ):
             expect(400, "POST", f"/{what}", bad)
         for method in ("PUT", "DELETE"):
             expect(405, method, f"/{what}?x=1", having={"Allow": "GET, POST"})
-        ~% endif %~
+~% endif %~
 ~% elif kind == "queue" %~
 one, two = name(), name()
 items = [b"\0" + secrets.token_bytes(6) for _ in range(~{ cap or 5 }~)]
@@ -257,7 +295,7 @@ expect(202, "POST", f"/q/{two}", b"first", value={"length": 1})
 expect(200, "POST", f"/q/{one}/move?to={two}", value={"length": 2})
 expect(400, "POST", f"/q/{one}/move")
 expect(204, "POST", f"/q/{name()}/move?to={two}")
-for wanted in ([order[1], b"first"] if ~{ lifo }~ else [b"first", order[1]]):
+for wanted in [order[1], b"first"] if ~{ lifo }~ else [b"first", order[1]]:
     expect(200, "DELETE", f"/q/{two}", data=wanted)
 ~% if cap %~
 for number in range(~{ cap }~):
@@ -308,7 +346,11 @@ for mark in ({}, {"Authorization": "Bearer x" + gen.TOKEN}, {"Authorization": ge
         expect(401, "GET", path, headers=mark, having={"WWW-Authenticate": "Bearer"})
 ~% endif %~
 ~% if trace %~
-for path, headers in (("/" + name(), DEFAULT), *([("/healthz", {})] if ~{ health }~ else []), *([("/x", {})] if gen.AUTH else [])):
+for path, headers in (
+    ("/" + name(), DEFAULT),
+    *([("/healthz", {})] if ~{ health }~ else []),
+    *([("/x", {})] if gen.AUTH else []),
+):
     mark = secrets.token_hex(8)
     if call("GET", path, None, {**headers, "X-Request-Id": mark})[1].get("X-Request-Id") != mark:
         wrong.append(f"GET {path}: X-Request-Id not given back")

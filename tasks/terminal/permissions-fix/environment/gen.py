@@ -1,4 +1,5 @@
 """The tree, its modes, and what the rules make of them."""
+
 import fnmatch
 import os
 import random
@@ -8,10 +9,43 @@ ROOT = "/app/~{ tree }~"
 OUTSIDE = {"/app/outside": 0o731, "/app/outside/secret.conf": 0o600}
 LINKS = {"conf/current.conf": "/app/outside/secret.conf", "elsewhere": "/app/outside"}
 RULES = ~{ rules | tojson }~
-DIRS = ["", "bin", "conf", "conf/extra", "spool", "spool/in", "shared", "shared/team a", "lib", "lib/bin", "lib/conf", "logs"]
-NAMES = ["run.sh", "clean up.sh", "main.conf", "local.conf", "host.key", "notes.txt", "report 1.txt", ".htaccess",
-         ".profile.sh", "tool", "blob.dat", "today.log", "old.log"]
-BODIES = [b"#!/bin/sh\nexit 0\n", b"#!/usr/bin/env python3\nprint(1)\n", b"# see below\n#!/bin/sh\n", b" #!/bin/sh\n", b"", b"plain\n"]
+DIRS = [
+    "",
+    "bin",
+    "conf",
+    "conf/extra",
+    "spool",
+    "spool/in",
+    "shared",
+    "shared/team a",
+    "lib",
+    "lib/bin",
+    "lib/conf",
+    "logs",
+]
+NAMES = [
+    "run.sh",
+    "clean up.sh",
+    "main.conf",
+    "local.conf",
+    "host.key",
+    "notes.txt",
+    "report 1.txt",
+    ".htaccess",
+    ".profile.sh",
+    "tool",
+    "blob.dat",
+    "today.log",
+    "old.log",
+]
+BODIES = [
+    b"#!/bin/sh\nexit 0\n",
+    b"#!/usr/bin/env python3\nprint(1)\n",
+    b"# see below\n#!/bin/sh\n",
+    b" #!/bin/sh\n",
+    b"",
+    b"plain\n",
+]
 
 
 def nodes():
@@ -23,7 +57,9 @@ def nodes():
         tree[folder] = [True, rng.choice([0o700, 0o755, 0o777, 0o775, 0o711, 0o1777, 0o2755, 0o4755, 0o6770]), b"", 0]
         for name in rng.sample(NAMES, rng.randint(4, 6)):
             body = rng.choice(BODIES) + (rng.randbytes(rng.choice([0, 40, 900, 2500])) if rng.random() < 0.5 else b"")
-            mode = rng.choice([0o600, 0o644, 0o664, 0o666, 0o755, 0o777, 0o700, 0o640, 0o444, 0o750, 0o711, 0o645, 0o602])
+            mode = rng.choice(
+                [0o600, 0o644, 0o664, 0o666, 0o755, 0o777, 0o700, 0o640, 0o444, 0o750, 0o711, 0o645, 0o602]
+            )
             if special and rng.random() < 0.4:
                 mode |= rng.choice([0o4000, 0o2000, 0o6000, 0o1000])
             tree[os.path.join(folder, name)] = [False, mode, body, 0]
@@ -43,19 +79,35 @@ def matches(kind, arg, path, node):
     name = os.path.basename(path)
     if kind in ("dir", "dirname"):
         return folder and (kind == "dir" or name == arg)
-    return not folder and {
-        "file": lambda: True, "glob": lambda: fnmatch.fnmatchcase(name, arg), "under": lambda: arg in path.split("/")[:-1],
-        "shebang": lambda: body[:2] == b"#!", "size": lambda: len(body) > int(arg), "empty": lambda: not body,
-        "dot": lambda: name.startswith("."), "ux": lambda: mode & 0o100, "ww": lambda: mode & 0o002,
-        "list": lambda: path in listed()}[kind]()
+    return (
+        not folder
+        and {
+            "file": lambda: True,
+            "glob": lambda: fnmatch.fnmatchcase(name, arg),
+            "under": lambda: arg in path.split("/")[:-1],
+            "shebang": lambda: body[:2] == b"#!",
+            "size": lambda: len(body) > int(arg),
+            "empty": lambda: not body,
+            "dot": lambda: name.startswith("."),
+            "ux": lambda: mode & 0o100,
+            "ww": lambda: mode & 0o002,
+            "list": lambda: path in listed(),
+        }[kind]()
+    )
 
 
 def changed(op, mode):
     if op.startswith("umask:"):
         return (0o777 if mode & 0o111 else 0o666) & ~int(op[6:], 8)
     if op in ("go-w", "g=u", "o=", "a-x", "ug+X", "a-st"):
-        return {"go-w": mode & ~0o022, "g=u": mode & ~0o070 | (mode >> 3 & 0o070), "o=": mode & ~0o007, "a-x": mode & ~0o111,
-                "ug+X": mode | 0o110 if mode & 0o111 else mode, "a-st": mode & 0o777}[op]
+        return {
+            "go-w": mode & ~0o022,
+            "g=u": mode & ~0o070 | (mode >> 3 & 0o070),
+            "o=": mode & ~0o007,
+            "a-x": mode & ~0o111,
+            "ug+X": mode | 0o110 if mode & 0o111 else mode,
+            "a-st": mode & 0o777,
+        }[op]
     return int(op, 8)
 
 

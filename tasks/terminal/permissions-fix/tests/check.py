@@ -19,7 +19,11 @@ for path, (folder, mode, body, group) in wanted.items():
             wrong.append(f"{place}: content changed")
     except OSError as error:
         wrong.append(str(error))
-present = {os.path.relpath(os.path.join(at, name), gen.ROOT) for at, folders, files in os.walk(gen.ROOT) for name in folders + files}
+present = {
+    os.path.relpath(os.path.join(at, name), gen.ROOT)
+    for at, folders, files in os.walk(gen.ROOT)
+    for name in folders + files
+}
 for path in sorted(present ^ ({*wanted, *gen.LINKS} - {""})):
     wrong.append(f"{path}: appeared or vanished")
 for link, target in gen.LINKS.items():
@@ -31,7 +35,11 @@ for path, mode in gen.OUTSIDE.items():
         wrong.append(f"{path}: outside the tree, must keep mode {mode:o}")
 if TASK != "fix":
     rows = {"./" + path if path else ".": (before[path][1], after[path][1]) for path in before}
-    text = "".join(f"{path}\t{old:o}\t{new:o}\n" for path, (old, new) in sorted(rows.items(), key=lambda row: row[0].encode()) if old != new)
+    text = "".join(
+        f"{path}\t{old:o}\t{new:o}\n"
+        for path, (old, new) in sorted(rows.items(), key=lambda row: row[0].encode())
+        if old != new
+    )
     try:
         found = open("/app/changes.tsv", errors="replace").read()
     except OSError as error:

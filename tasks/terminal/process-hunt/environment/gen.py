@@ -1,4 +1,5 @@
 """The fleet: sleeping processes with a directory, variables, open files, sockets, limits of their own."""
+
 import os
 import random
 import resource
@@ -10,9 +11,23 @@ PLACES = ["/app/srv/spare", "/app/srv/east", "/app/srv/west"]
 
 
 def worker(rng, number, job=True):
-    return {"id": str(86400 + number), "job": f"{rng.choice('abcxyz')}{rng.randint(100, 999)}-{number}" if job else "", "title": rng.choice(["mailer", "indexer", "pruner"]),
-            "cwd": rng.choice(PLACES), "queue": rng.choice(["grey", "white", "black"]), "env": {}, "files": [], "ports": [], "args": [], "nice": 0, "umask": 0o022,
-            "nofile": 0, "stopped": False, "deaf": False, "parent": None}
+    return {
+        "id": str(86400 + number),
+        "job": f"{rng.choice('abcxyz')}{rng.randint(100, 999)}-{number}" if job else "",
+        "title": rng.choice(["mailer", "indexer", "pruner"]),
+        "cwd": rng.choice(PLACES),
+        "queue": rng.choice(["grey", "white", "black"]),
+        "env": {},
+        "files": [],
+        "ports": [],
+        "args": [],
+        "nice": 0,
+        "umask": 0o022,
+        "nofile": 0,
+        "stopped": False,
+        "deaf": False,
+        "parent": None,
+    }
 
 
 def fit(w, clause, near):
@@ -21,9 +36,13 @@ def fit(w, clause, near):
     if kind == "cwd":
         w["cwd"] = arg + ("-old" if near else "")
     elif kind in ("open", "writes"):
-        w["files"].append((arg + (".1" if near and kind == "open" else ""), "a" if kind == "writes" and not near else "r"))
+        w["files"].append(
+            (arg + (".1" if near and kind == "open" else ""), "a" if kind == "writes" and not near else "r")
+        )
     elif kind == "deleted":
-        w["files"].append(("/app/srv/kept (deleted) 1.tmp" if near else f"/app/srv/gone-{w['id']}.tmp", "r" if near else "d"))
+        w["files"].append(
+            ("/app/srv/kept (deleted) 1.tmp" if near else f"/app/srv/gone-{w['id']}.tmp", "r" if near else "d")
+        )
     elif kind == "env":
         name, value = arg.split("=")
         w["env"] |= {name: value + "2", "OLD_" + name: value} if near else {name: value}
@@ -44,7 +63,9 @@ def fit(w, clause, near):
         w["args"].append(arg + "0" if near else arg)
     elif kind == "count":
         folder, least = arg.split()
-        w["files"] += [(f"{folder}/{n}.dat", "r") for n in range(int(least) - near)] + [(f"{folder}-not/{n}.dat", "r") for n in range(3 * near)]
+        w["files"] += [(f"{folder}/{n}.dat", "r") for n in range(int(least) - near)] + [
+            (f"{folder}-not/{n}.dat", "r") for n in range(3 * near)
+        ]
 
 
 def fleet():
@@ -108,7 +129,12 @@ def start(w, done):
             signal.signal(name, signal.SIG_IGN)
     os.nice(w["nice"])
     os.umask(w["umask"])
-    variables = {"PATH": "/usr/bin:/bin", "QUEUE": w["queue"], **w["env"], **({"JOB": w["job"]} if w["job"] else {"JOBS": "0"})}
+    variables = {
+        "PATH": "/usr/bin:/bin",
+        "QUEUE": w["queue"],
+        **w["env"],
+        **({"JOB": w["job"]} if w["job"] else {"JOBS": "0"}),
+    }
     os.execve("/bin/sleep", [w["title"], w["id"], *w["args"]], variables)
 
 

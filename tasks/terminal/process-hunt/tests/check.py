@@ -24,7 +24,9 @@ def running():
 workers = gen.fleet()
 ids = {w["id"] for w in workers}
 targets = [w for w in workers if w.get("target")]
-ended = {w["id"] for w in workers if w.get("target") or w.get("below")} if gen.ACT in ("TERM", "KILL", "TREE") else set()
+ended = (
+    {w["id"] for w in workers if w.get("target") or w.get("below")} if gen.ACT in ("TERM", "KILL", "TREE") else set()
+)
 deadline = time.monotonic() + 3
 while (alive := running()).keys() & ended and time.monotonic() < deadline:
     time.sleep(0.05)
@@ -41,8 +43,18 @@ for w in workers:
     wanted = stopped, NICE if mine and gen.ACT == "renice" else w["nice"], w["title"], w["cwd"]
     if (state == "T", nice, title, cwd) != wanted:
         wrong.append(f"worker {w['job'] or w['id']}: {(state == 'T', nice, title, cwd)}, wanted {wanted}")
-rows = [[{"job": w["job"], "pid": alive.get(w["id"], "?")[0], "cwd": w["cwd"], "queue": w["env"].get("QUEUE", w["queue"])}[column] for column in OUT]
-        for w in sorted(targets, key=lambda w: w["job"].encode())]
+rows = [
+    [
+        {
+            "job": w["job"],
+            "pid": alive.get(w["id"], "?")[0],
+            "cwd": w["cwd"],
+            "queue": w["env"].get("QUEUE", w["queue"]),
+        }[column]
+        for column in OUT
+    ]
+    for w in sorted(targets, key=lambda w: w["job"].encode())
+]
 text = "".join("\t".join(row) + "\n" for row in rows)
 try:
     found = open("/app/found.txt", errors="replace").read()

@@ -1,4 +1,5 @@
 """Inputs for the script, and what it should make of them."""
+
 import os
 import random
 import re
@@ -20,7 +21,9 @@ def tree(top):
     for at, folders, files in os.walk(top):
         for name in files + [folder for folder in folders if os.path.islink(os.path.join(at, folder))]:
             place = os.path.join(at, name)
-            found[os.path.relpath(place, top)] = os.readlink(place) if os.path.islink(place) else open(place, "rb").read()
+            found[os.path.relpath(place, top)] = (
+                os.readlink(place) if os.path.islink(place) else open(place, "rb").read()
+            )
     return found
 
 
@@ -46,7 +49,11 @@ def make(rng, top, number):
                 after.setdefault(name, "")
         else:
             after[name] = text
-    return {"args": [os.path.join(top, "my logs"), str(keep)], "tree": {f"my logs/{name}": text.encode() for name, text in after.items()}}
+    return {
+        "args": [os.path.join(top, "my logs"), str(keep)],
+        "tree": {f"my logs/{name}": text.encode() for name, text in after.items()},
+    }
+
 ~% elif kind == "top" %~
 
 def make(rng, top, number):
@@ -58,13 +65,21 @@ def make(rng, top, number):
     write(top, "the log.txt", "".join(f"{n:04d} {line}\n" for n, line in enumerate(lines)))
     best = sorted(zip(users, counts), key=lambda pair: (-pair[1], pair[0].encode()))
     n = [None, 2, 4, 5][number % 4]
-    return {"args": [os.path.join(top, "the log.txt")] + ([str(n)] if n else []), "stdout": "".join(f"{user}: {count}\n" for user, count in best[:n or 3]) + f"total {sum(counts)}\n"}
+    return {
+        "args": [os.path.join(top, "the log.txt")] + ([str(n)] if n else []),
+        "stdout": "".join(f"{user}: {count}\n" for user, count in best[: n or 3]) + f"total {sum(counts)}\n",
+    }
+
 ~% elif kind == "sync" %~
 
 def make(rng, top, number):
     if number % 5 == 4:
         return {"args": [os.path.join(top, "nowhere"), os.path.join(top, "dest")], "status": 1, "tree": {}}
-    files = {f"{folder}{name}": word(rng) for folder in ("", "a b/", "c/deep/") for name in ("one.txt", ".hidden", f"{word(rng)} x", f" lead{rng.randint(1, 9)}", "back\\slash")}
+    files = {
+        f"{folder}{name}": word(rng)
+        for folder in ("", "a b/", "c/deep/")
+        for name in ("one.txt", ".hidden", f"{word(rng)} x", f" lead{rng.randint(1, 9)}", "back\\slash")
+    }
     dest, lines = {"c/kept": "kept", "more/own.txt": "own"}, []
     files["fresh/deep/only"] = word(rng)
     for at, path in enumerate(sorted(files, key=str.encode)):
@@ -76,27 +91,53 @@ def make(rng, top, number):
     for path, text in dest.items():
         write(top, "dest/" + path, text)
         os.utime(os.path.join(top, "dest", path), (2_000_000_000, 2_000_000_000))
-    after = {f"dest/{path}": text.encode() for path, text in (dest | files).items()} | {f"src/{path}": text.encode() for path, text in files.items()}
+    after = {f"dest/{path}": text.encode() for path, text in (dest | files).items()} | {
+        f"src/{path}": text.encode() for path, text in files.items()
+    }
     return {"args": [os.path.join(top, "src"), os.path.join(top, "dest")], "stdout": "".join(lines), "tree": after}
+
 ~% elif kind == "render" %~
 
 def make(rng, top, number):
-    values = {"NAME": f"{word(rng)} & {word(rng)} ", "PATH_TO": "C:\\new\\" + word(rng), "SUM": f"a={rng.randint(1, 99)}=b", "RATE": "50%s %d%%", "EMPTY": "", "LAST": word(rng) + "&"}
+    values = {
+        "NAME": f"{word(rng)} & {word(rng)} ",
+        "PATH_TO": "C:\\new\\" + word(rng),
+        "SUM": f"a={rng.randint(1, 99)}=b",
+        "RATE": "50%s %d%%",
+        "EMPTY": "",
+        "LAST": word(rng) + "&",
+    }
     if number % 2:
         values["NAME"], values["LAST"] = values["LAST"] + " ", values["NAME"]
-    parts = [f"{{{{{name}}}}}" for name in values] * 2 + ["{{UNKNOWN}}", "{{#TITLE}}", "{{ NAME }}", "plain %s text\n", "back\\n ", "\n", "&", "#=x "]
+    parts = [f"{{{{{name}}}}}" for name in values] * 2 + [
+        "{{UNKNOWN}}",
+        "{{#TITLE}}",
+        "{{ NAME }}",
+        "plain %s text\n",
+        "back\\n ",
+        "\n",
+        "&",
+        "#=x ",
+    ]
     rng.shuffle(parts)
     text = "".join(parts) + rng.choice(["", "\n", "\n\n"])
     listed = [f"{name}={value}" for name, value in values.items()]
     write(top, "page.txt", text)
     write(top, "vars", "\n".join(["#TITLE=never", "# a note", "", *listed]))
-    return {"args": [os.path.join(top, "page.txt"), os.path.join(top, "vars")], "stdout": re.sub(r"\{\{(\w+)\}\}", lambda found: values.get(found[1], found[0]), text)}
+    return {
+        "args": [os.path.join(top, "page.txt"), os.path.join(top, "vars")],
+        "stdout": re.sub(r"\{\{(\w+)\}\}", lambda found: values.get(found[1], found[0]), text),
+    }
+
 ~% elif kind == "total" %~
 
 def make(rng, top, number):
     sums, rows = Counter(), []
     for row in range(16):
-        group, amount = rng.choice(["north", "south east", "B-1"]) if row > 2 else ["north", "south east", "B-1"][row], rng.randint(-300, 300)
+        group, amount = (
+            rng.choice(["north", "south east", "B-1"]) if row > 2 else ["north", "south east", "B-1"][row],
+            rng.randint(-300, 300),
+        )
         sums[group] += amount
         rows.append(f"2024-01-{row + 1:02d},{group},{'-' if amount < 0 else ''}{'0' if row % 2 else ''}{abs(amount)}")
     rows.append(f"2024-02-01,north,0{rng.choice([18, 19, 28, 90])}")
@@ -104,11 +145,27 @@ def make(rng, top, number):
     rows.insert(5, "")
     end = ["\n", "\r\n"][number % 2]
     write(top, "data.csv", end.join(["date,group,amount", *rows]))
-    return {"args": [os.path.join(top, "data.csv")], "stdout": "".join(f"{group} {total}\n" for group, total in sorted(sums.items()))}
+    return {
+        "args": [os.path.join(top, "data.csv")],
+        "stdout": "".join(f"{group} {total}\n" for group, total in sorted(sums.items())),
+    }
+
 ~% elif kind == "tidy" %~
 
 def make(rng, top, number):
-    names = ["Read Me Now.TXT", ".Hidden File", "-Dash It", "fine.txt", f"{word(rng).title()}.md", f"{word(rng)} {word(rng)} x", "Two.txt", "two.txt", "A b", "a_b", "TWO.txt"]
+    names = [
+        "Read Me Now.TXT",
+        ".Hidden File",
+        "-Dash It",
+        "fine.txt",
+        f"{word(rng).title()}.md",
+        f"{word(rng)} {word(rng)} x",
+        "Two.txt",
+        "two.txt",
+        "A b",
+        "a_b",
+        "TWO.txt",
+    ]
     after, lines = {name: word(rng) for name in names}, []
     for name, text in after.items():
         write(top, f"my dir/{name}", text)
@@ -121,8 +178,12 @@ def make(rng, top, number):
         elif new != old:
             after[new] = after.pop(old)
             lines.append(f"{old} -> {new}\n")
-    wanted = {f"my dir/{name}": text.encode() for name, text in after.items()} | {"my dir/Sub Dir/Inner X": b"in", "my dir/Link To": "fine.txt"}
+    wanted = {f"my dir/{name}": text.encode() for name, text in after.items()} | {
+        "my dir/Sub Dir/Inner X": b"in",
+        "my dir/Link To": "fine.txt",
+    }
     return {"args": [os.path.join(top, "my dir")], "stdout": "".join(lines), "tree": wanted}
+
 ~% elif kind == "retry" %~
 
 def make(rng, top, number):
@@ -131,8 +192,14 @@ def make(rng, top, number):
     ran = next(n for n, code in enumerate(codes, 1) if code in (0, 127) or n == limit)
     script = f'for a in "$@"; do printf "<%s>" "$a"; done\necho x >> "{top}/calls"\ncodes=({" ".join(map(str, codes))})\nexit ${{codes[$(wc -l < "{top}/calls") - 1]}}\n'
     write(top, "flaky.sh", script)
-    return {"args": [str(limit), "bash", os.path.join(top, "flaky.sh"), *given], "stdout": "".join(f"<{a}>" for a in given) * ran, "status": codes[ran - 1], "stderr": f"tries: {ran}\n",
-            "tree": {"calls": b"x\n" * ran, "flaky.sh": script.encode()}}
+    return {
+        "args": [str(limit), "bash", os.path.join(top, "flaky.sh"), *given],
+        "stdout": "".join(f"<{a}>" for a in given) * ran,
+        "status": codes[ran - 1],
+        "stderr": f"tries: {ran}\n",
+        "tree": {"calls": b"x\n" * ran, "flaky.sh": script.encode()},
+    }
+
 ~% else %~
 
 def make(rng, top, number):
@@ -141,7 +208,10 @@ def make(rng, top, number):
     texts, order = [], {}
     for part in (keys[:5], keys[2:]):
         lines = ["# a comment = x", "  \t# another=1", "", " \t"]
-        lines += [f"{rng.choice(['', ' '])}{key}{rng.choice(['', ' ', chr(9)])}={rng.choice(['', ' '])}{word(rng)}{rng.choice(['=', '#', ' # = '])}{word(rng)} " for key in part]
+        lines += [
+            f"{rng.choice(['', ' '])}{key}{rng.choice(['', ' ', chr(9)])}={rng.choice(['', ' '])}{word(rng)}{rng.choice(['=', '#', ' # = '])}{word(rng)} "
+            for key in part
+        ]
         lines += [f"{part[0]} ={word(rng)}=again#"]
         rng.shuffle(lines)
         while not lines[-1].strip() or lines[-1].lstrip().startswith("#"):
@@ -153,7 +223,11 @@ def make(rng, top, number):
         texts.append("\n".join(lines))
     write(top, "base.conf", texts[0])
     write(top, "over.conf", texts[1] + rng.choice(["", "\n"]))
-    return {"args": [os.path.join(top, "base.conf"), os.path.join(top, "over.conf")], "stdout": "".join(f"{key}={value}\n" for key, value in order.items())}
+    return {
+        "args": [os.path.join(top, "base.conf"), os.path.join(top, "over.conf")],
+        "stdout": "".join(f"{key}={value}\n" for key, value in order.items()),
+    }
+
 ~% endif %~
 
 if __name__ == "__main__":

@@ -73,7 +73,11 @@ def until(condition, what):
 def shouted(line):
     """The command as it is, or with its case mixed where that must be understood."""
     word, space, rest = line.partition(" ")
-    return ("".join(dice.choice([c.lower(), c]) for c in word[:-1]) + word[-1].lower() if ~{ nocase }~ else word) + space + rest
+    return (
+        ("".join(dice.choice([c.lower(), c]) for c in word[:-1]) + word[-1].lower() if ~{ nocase }~ else word)
+        + space
+        + rest
+    )
 
 
 deadline = time.monotonic() + 1.5
@@ -156,16 +160,21 @@ for text in (f"Hello {secrets.token_hex(4)} Wörld ", "", "  a  b", "日本 x", 
     one.ask(shouted(f"UPPER {text}"), text.upper())
     two.ask(shouted(f"REV {text}"), text[::-1])
     one.ask(f"LEN {text}", str(len(text)))
-    ~% if hexa %~
+~% if hexa %~
     two.ask(shouted(f"HEX {text}"), text.encode().hex())
     one.ask(f"UNHEX {text.encode().hex()}", text)
-    ~% endif %~
-    ~% if rot %~
+~% endif %~
+~% if rot %~
     for n in (13, dice.randint(1, 25), -dice.randint(1, 25), 26 * dice.randint(2, 9) + 3):
-        turned = "".join(chr((ord(c) - ord(base) + n) % 26 + ord(base)) if (base := "a" if "a" <= c <= "z" else "A" if "A" <= c <= "Z" else "") else c for c in text)
+        turned = "".join(
+            chr((ord(c) - ord(base) + n) % 26 + ord(base))
+            if (base := "a" if "a" <= c <= "z" else "A" if "A" <= c <= "Z" else "")
+            else c
+            for c in text
+        )
         assert n != 13 or turned == codecs.encode(text, "rot13")
         two.ask(f"ROT {n} {text}", turned)
-    ~% endif %~
+~% endif %~
 ~% if hexa %~
 for bad in ("UNHEX xy", "UNHEX abc", "UNHEX ff", "UNHEX 610a"):
     one.ask(bad, "ERR…")
