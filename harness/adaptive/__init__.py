@@ -27,7 +27,7 @@ from harness.adaptive.responses import Responses
 from harness.adaptive.selection import Candidate, Choice
 from harness.adaptive.simulate import Population, simulate_population
 from harness.adaptive.state import AbilityState, Withdrawal
-from harness.adaptive.stops import StandardErrorStop, Stop, StopReason, StopRule, StopView, TasksStop
+from harness.adaptive.stops import EndReason, StandardErrorStop, Stop, StopRule, StopView, TasksStop
 
 __all__ = [
     "AbilityState",
@@ -40,6 +40,7 @@ __all__ = [
     "Choice",
     "Convergence",
     "DOptimal",
+    "EndReason",
     "EngineSettings",
     "Estimate",
     "Estimator",
@@ -54,7 +55,6 @@ __all__ = [
     "Responses",
     "StandardErrorStop",
     "Stop",
-    "StopReason",
     "StopRule",
     "StopView",
     "TasksStop",

@@ -26,7 +26,7 @@ from harness.adaptive.keys import seeded_keys
 from harness.adaptive.policies import DOptimal, Policy
 from harness.adaptive.selection import Choice, pool_of, select
 from harness.adaptive.state import AbilityState, Withdrawal
-from harness.adaptive.stops import Stop, StopReason, StopRule, StopView, TasksStop
+from harness.adaptive.stops import EndReason, Stop, StopRule, StopView, TasksStop
 
 DEFAULT_TASKS = 200
 
@@ -205,7 +205,7 @@ class AdaptiveEngine:
                 )
         return positions
 
-    def _stop(self, in_flight: tuple[int, ...]) -> tuple[StopReason, str] | None:
+    def _stop(self, in_flight: tuple[int, ...]) -> tuple[EndReason, str] | None:
         view = StopView(self._state, len(in_flight), self.estimate)
         for rule in self._settings.stops:
             found = rule.check(view)
@@ -215,8 +215,8 @@ class AdaptiveEngine:
             return None
         withdrawn = len(self._state.withdrawn)
         if withdrawn:
-            return StopReason.NONE_AVAILABLE, f"the rest of the bank, {withdrawn} items, is withdrawn"
-        return StopReason.BANK_EXHAUSTED, f"all {len(self._bank)} items of the bank are executed or in flight"
+            return EndReason.NONE_AVAILABLE, f"the rest of the bank, {withdrawn} items, is withdrawn"
+        return EndReason.BANK_EXHAUSTED, f"all {len(self._bank)} items of the bank are executed or in flight"
 
 
 def _withdrawal(kind: Withdrawal | str) -> Withdrawal:

@@ -13,6 +13,8 @@ from harness.records.base import Record
 from harness.records.errors import ConfigError
 from harness.records.task import Budget
 
+DEFAULT_STORE = ".assay"
+
 
 class AdaptiveRequest(Record):
     """Choose tasks adaptively. The bank comes from `bank` (npz) or is calibrated on `history` (flat CSV)."""
@@ -57,7 +59,7 @@ class RunRequest(Record):
     prices: str | None = None  # a price table (TOML); genai-prices when None
     allow_unknown_price: bool = False
     secrets: tuple[str, ...] = ()  # further environment variables whose values must never be stored
-    store: str = ".assay"
+    store: str = DEFAULT_STORE
 
     @model_validator(mode="after")
     def _one_source_of_items(self) -> Self:

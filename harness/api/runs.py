@@ -13,8 +13,8 @@ from harness.api.adaptive import engine_for
 from harness.api.containers import open_provider
 from harness.api.leftovers import sweep
 from harness.api.preparation import Preparation, check_same, new_row, prepare, resolved, versions
-from harness.api.request import RunRequest, make_request
-from harness.api.stores import DEFAULT_STORE, estimate_of, open_store
+from harness.api.request import DEFAULT_STORE, RunRequest, make_request
+from harness.api.stores import estimate_of, open_store
 from harness.api.wiring import Parts, make_services
 from harness.gateway.openai import OpenAIChat
 from harness.protocols import EvidenceStore

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.adaptive.estimators import Estimate
 from harness.api.adaptive import engine_for
+from harness.api.request import DEFAULT_STORE
 from harness.protocols import EvidenceStore
 from harness.records.errors import StoreError
 from harness.records.run import RunRow
@@ -17,8 +18,6 @@ from harness.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     import pandas as pd  # forty megabytes that only `outcomes` needs
-
-DEFAULT_STORE = ".assay"
 
 
 def open_store(folder: str | Path = DEFAULT_STORE, *, create: bool = True) -> SqliteStore:

@@ -23,7 +23,6 @@ from harness.records.suite import Suite
 from harness.records.trial import SolverSpec
 from harness.records.usage import Usage
 from harness.records.vocabulary import Actor
-from harness.runner.preparing import host_variables
 from harness.runner.redaction import Redactor
 from harness.runner.services import Services
 
@@ -108,7 +107,7 @@ def check_prices(request: RunRequest, suite: Suite, prices: PriceTable) -> None:
 
 def host_env_of(suite: Suite) -> dict[str, str]:
     """The host's variables that the suite's tasks ask for, as far as they are set."""
-    names = frozenset(name for task in suite.tasks for name in host_variables(task))
+    names = frozenset(name for task in suite.tasks for name in task.host_variables)
     return {name: os.environ[name] for name in sorted(names) if name in os.environ}
 
 

@@ -9,14 +9,15 @@ import typer
 
 from harness.bootstrap.check import Status
 from harness.bootstrap.doctor import examine
-from harness.cli.options import AsJson, Store, print_json
+from harness.cli.exits import Exit
+from harness.cli.options import DEFAULT_STORE, AsJson, Store, print_json
 
 app = typer.Typer(rich_markup_mode=None)
 MARKS = {Status.OK: "ok  ", Status.WARN: "warn", Status.FAIL: "FAIL"}
 
 
 @app.command(epilog="Example: assay doctor --json")
-def doctor(store: Store = ".assay", as_json: AsJson = False) -> None:
+def doctor(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
     """Say what works on this machine, what does not, and what to do about it."""
     checks = examine(os.environ, Path(store))
     failed = any(check.status is Status.FAIL for check in checks)
@@ -30,4 +31,4 @@ def doctor(store: Store = ".assay", as_json: AsJson = False) -> None:
             print(f"{MARKS[check.status]}  {check.name}: {check.finding}")
             if check.remedy:
                 print(f"      → {check.remedy}")
-    raise typer.Exit(5 if failed else 0)
+    raise typer.Exit(Exit.UNREACHABLE if failed else Exit.OK)

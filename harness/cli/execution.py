@@ -9,16 +9,15 @@ from collections.abc import Awaitable, Callable
 import anyio
 import typer
 
-from harness.api.request import RunRequest
+from harness.api.request import DEFAULT_STORE, RunRequest
 from harness.api.runs import Watch, execute, resume_async
+from harness.cli.exits import Exit
 from harness.cli.options import print_json, say
 from harness.records.errors import ConfigError
 from harness.report.live import live_display
 from harness.report.summary import Summary
 from harness.report.text import summary_text
 from harness.runner.run import RunControl
-
-INTERRUPTED, NO_GRADE, GATE_FAILED, UNREACHABLE = 130, 3, 4, 5
 
 
 def carry_out(request: RunRequest, *, as_json: bool, fail_under: float | None) -> None:
@@ -81,18 +80,21 @@ def _finish(ended: tuple[Summary, bool], store: str, as_json: bool, fail_under: 
     else:
         print(summary_text(summary, store))
     if interrupted or not summary.complete:
-        say(f"to carry out the rest: assay resume {summary.run}" + ("" if store == ".assay" else f" --store {store}"))
+        say(
+            f"to carry out the rest: assay resume {summary.run}"
+            + ("" if store == DEFAULT_STORE else f" --store {store}")
+        )
     raise typer.Exit(exit_code(summary, interrupted=interrupted, fail_under=fail_under))
 
 
-def exit_code(summary: Summary, *, interrupted: bool = False, fail_under: float | None = None) -> int:
+def exit_code(summary: Summary, *, interrupted: bool = False, fail_under: float | None = None) -> Exit:
     """The documented exit code of an ended run (DESIGN, "Exit codes")."""
     if interrupted:
-        return INTERRUPTED
+        return Exit.INTERRUPTED
     if summary.halted is not None:
-        return UNREACHABLE
+        return Exit.UNREACHABLE
     if not summary.complete:
-        return NO_GRADE
+        return Exit.NO_GRADE
     if fail_under is not None and (summary.score is None or summary.score < fail_under):
-        return GATE_FAILED
-    return 0
+        return Exit.GATE
+    return Exit.OK

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from harness.api.stores import open_store
-from harness.cli.options import RunId, Store, say
+from harness.cli.options import DEFAULT_STORE, RunId, Store, say
 from harness.store.flat import csv_text, flat_rows, write_csv
 
 app = typer.Typer(rich_markup_mode=None)
@@ -19,7 +19,7 @@ app = typer.Typer(rich_markup_mode=None)
 def export(
     run: RunId = "latest",
     out: Annotated[Path | None, typer.Option(help="The file to write; stdout by default.")] = None,
-    store: Store = ".assay",
+    store: Store = DEFAULT_STORE,
 ) -> None:
     """Write a run as a flat CSV, one row per attempt."""
     with open_store(store, create=False) as opened:

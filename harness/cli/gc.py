@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from harness.api.leftovers import Sweep, SweptItem, collect_garbage
-from harness.cli.options import AsJson, Store, print_json, say
+from harness.cli.options import DEFAULT_STORE, AsJson, Store, print_json, say
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -20,7 +20,7 @@ def gc(
         str | None, typer.Option(help="Only this run (exact id), even if its owner was on another machine.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed; remove nothing.")] = False,
-    store: Store = ".assay",
+    store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
     """Remove containers and networks that dead runs left behind."""

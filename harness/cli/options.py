@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from harness.api.request import DEFAULT_STORE as DEFAULT_STORE
 from harness.records.base import Record
 
 Store = Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.execution import take_up
-from harness.cli.options import AsJson, RunId, Store
+from harness.cli.options import DEFAULT_STORE, AsJson, RunId, Store
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -16,7 +16,7 @@ app = typer.Typer(rich_markup_mode=None)
 def resume(
     run: RunId,
     fail_under: Annotated[float | None, typer.Option(help="Exit 4 when the score is below this (0 to 1).")] = None,
-    store: Store = ".assay",
+    store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
     """Carry out what a run still lacks: planned minus passed and failed."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import typer
 
 from harness.api.stores import open_store
-from harness.cli.options import AsJson, Store, print_json
+from harness.cli.options import DEFAULT_STORE, AsJson, Store, print_json
 from harness.store.flat import agent_name
 
 app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command(epilog="Example: assay runs --json")
-def runs(store: Store = ".assay", as_json: AsJson = False) -> None:
+def runs(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
     """List the runs of a store."""
     with open_store(store, create=False) as opened:
         rows = [

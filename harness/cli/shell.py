@@ -15,6 +15,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from harness.cli.exits import Exit
+
 COMMANDS = {
     "doctor": "Say what works on this machine, what does not, and what to do about it.",
     "setup": "Start or find a container engine and build or pull the base image.",
@@ -29,7 +31,6 @@ COMMANDS = {
     "gc": "Remove containers and networks that dead runs left behind.",
     "sim-model": "Serve simulated agents behind an OpenAI-compatible API on loopback.",
 }
-INTERRUPTED = 130
 
 
 class LazyGroup(TyperGroup):
@@ -98,7 +99,7 @@ def run_command_line() -> None:
         app()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        sys.exit(Exit.INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone; nothing to tell it
         sys.exit(0)
@@ -117,9 +118,9 @@ def _told(error: Exception) -> int:
         return error.exit_code
     if isinstance(error, AdaptiveError):
         print(f"error: {error}", file=sys.stderr)
-        return 2
+        return Exit.USAGE
     print(
         f"error: {type(error).__name__}: {error}\nThis is a fault of Assay's own; --debug shows where.",
         file=sys.stderr,
     )
-    return 1
+    return Exit.FAULT

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from harness.api.stores import summary
-from harness.cli.options import AsJson, RunId, Store, print_json
+from harness.cli.options import DEFAULT_STORE, AsJson, RunId, Store, print_json
 from harness.report.text import summary_text, trials_text
 
 app = typer.Typer(rich_markup_mode=None)
@@ -17,7 +17,7 @@ app = typer.Typer(rich_markup_mode=None)
 def show(
     run: RunId = "latest",
     trials: Annotated[bool, typer.Option("--trials", help="List every trial too.")] = False,
-    store: Store = ".assay",
+    store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
     """Show a run: score, interval, outcomes and stops."""

@@ -12,6 +12,7 @@ from harness.api.suites import load_suite
 from harness.bootstrap.engine import ensure_engine
 from harness.bootstrap.images import resolve_images
 from harness.bootstrap.locate import connect_engine
+from harness.cli.exits import Exit
 from harness.cli.options import AsJson, print_json, say
 from harness.formats.findings import Level
 from harness.formats.lint import lint as find_faults
@@ -61,7 +62,7 @@ def lint(path: PathOrName, as_json: AsJson = False) -> None:
         for found in findings:
             print(found)
         say(f"{len(findings)} finding(s), {sum(found.level is Level.ERROR for found in findings)} error(s)")
-    raise typer.Exit(2 if any(found.level is Level.ERROR for found in findings) else 0)
+    raise typer.Exit(Exit.USAGE if any(found.level is Level.ERROR for found in findings) else Exit.OK)
 
 
 @app.command(epilog="Example: assay suite lock path/to/suite --out suite.lock")

@@ -7,17 +7,17 @@ from typing import Annotated
 import typer
 
 from harness.api.stores import open_store
-from harness.cli.options import AsJson, Store, print_json
+from harness.cli.options import DEFAULT_STORE, AsJson, Store, print_json
 from harness.report.text import event_text
 
 app = typer.Typer(rich_markup_mode=None)
 
 
-@app.command(epilog="Example: assay trial latest.0003.1 --kind exec")
+@app.command(epilog="Example: assay trial 20261130-101500-a1b2c3.0003.1 --kind exec")
 def trial(
     trial: Annotated[str, typer.Argument(help="A trial's id, or a unique prefix.")],
     kind: Annotated[list[str] | None, typer.Option(help="Only events of this kind; repeatable.")] = None,
-    store: Store = ".assay",
+    store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
     """Show a trial: its result and its events."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import typer
 
 from harness.api.stores import open_store
-from harness.cli.options import AsJson, RunId, Store, print_json
+from harness.cli.exits import Exit
+from harness.cli.options import DEFAULT_STORE, AsJson, RunId, Store, print_json
 from harness.store.verify import verify_run
 
 app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command(epilog="Example: assay verify latest")
-def verify(run: RunId = "latest", store: Store = ".assay", as_json: AsJson = False) -> None:
+def verify(run: RunId = "latest", store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
     """Re-derive every hash chain of a run and name the first broken event."""
     with open_store(store, create=False) as opened:
         report = verify_run(opened, opened.run(run).run)
@@ -35,4 +36,4 @@ def verify(run: RunId = "latest", store: Store = ".assay", as_json: AsJson = Fal
             print(f"note: {notice}")
         state = "intact" if report.ok else f"BROKEN: {len(report.problems)} problem(s), the first one above"
         print(f"{report.run}: {report.events} events in {len(report.trials)} trial(s): {state}")
-    raise typer.Exit(0 if report.ok else 3)
+    raise typer.Exit(Exit.OK if report.ok else Exit.NO_GRADE)

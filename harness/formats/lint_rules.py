@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from harness.formats.findings import Finding, Level
 from harness.formats.schema import DEFAULT_CAPABILITIES
-from harness.records.task import FileTree, Task
+from harness.records.task import HOST_VARIABLE, FileTree, Task
 from harness.records.vocabulary import GradingEnvironment, Network
 
 WALL_LONG_S = 4 * 3600.0
 TESTS_LONG_S = 1800.0
 _LINE_CHARS_MIN = 12  # shorter lines of a solution say nothing when the instruction has them too
-_HOST_VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 Rule = Callable[[Task], Iterator[Finding]]
 
@@ -90,7 +88,7 @@ def _host_variables(task: Task) -> Iterator[Finding]:
         ("solution", task.solution.env),
         ("verifier", task.grading.env),
     ):
-        names = sorted({name for value in env.values() for name in _HOST_VARIABLE.findall(value)})
+        names = sorted({match[1] for value in env.values() for match in HOST_VARIABLE.finditer(value)})
         if names:
             message = f"[{table}] env takes {', '.join(names)} from the host"
             yield _finding(task, Level.NOTE, "host-variable", message, "a value there is not part of the version")

@@ -6,6 +6,7 @@ grader. A changed timeout is a changed task (DESIGN, "Task format").
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from harness.records.base import Record, digest_of, sha256_of
 from harness.records.vocabulary import GradingEnvironment, Network
 
 DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$"
+HOST_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")  # `${NAME}`, `${NAME:-default}`
 
 
 class TreeFile(Record):
@@ -191,6 +193,16 @@ class Task(Record):
     build_context: str | None = None  # path of that folder: where to build, not what is measured
     unsupported: tuple[str, ...] = ()  # features this task needs and Assay lacks; such a task is never run
     source: str = ""
+
+    @cached_property
+    def host_variables(self) -> dict[str, bool]:
+        """Names of the host's variables that the task's environments ask for as `${NAME}` (Harbor's notation), and
+        whether each must be set because somewhere it has no default."""
+        values = [value for part in (self.environment, self.grading, self.solution) for value in part.env.values()]
+        found: dict[str, bool] = {}
+        for name, default in (match.groups() for value in values for match in HOST_VARIABLE.finditer(value)):
+            found[name] = found.get(name, False) or default is None
+        return found
 
     @cached_property
     def version(self) -> str:

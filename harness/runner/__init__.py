@@ -1,1 +1,1 @@
-"""Runs trials. Takes its services as arguments and knows only protocols and records."""
+"""Runs trials. Takes its services as arguments; knows protocols, records, and the adaptive engine's choices."""

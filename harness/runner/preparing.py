@@ -8,22 +8,13 @@ from collections.abc import Mapping
 from harness.protocols import Sandbox
 from harness.records.errors import SandboxFault
 from harness.records.execution import Command, SandboxSpec
-from harness.records.task import FileTree, Task
+from harness.records.task import HOST_VARIABLE, FileTree, Task
 from harness.records.trial import TrialPlan
 from harness.records.vocabulary import Actor, Phase, Reason
 from harness.runner.journal import Journal
 
 SETUP_FOLDER = "/.assay"
 SETUP_PATH = "setup"
-
-
-_HOST_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-
-
-def host_variables(task: Task) -> frozenset[str]:
-    """Names of the host's variables that a task's environments ask for as `${NAME}` (Harbor's notation)."""
-    values = [value for env in _environments(task) for value in env.values()]
-    return frozenset(name for value in values for name, _ in _HOST_VARIABLE.findall(value))
 
 
 def with_host_variables(task: Task, host: Mapping[str, str]) -> Task:
@@ -33,7 +24,7 @@ def with_host_variables(task: Task, host: Mapping[str, str]) -> Task:
     """
 
     def filled(env: Mapping[str, str]) -> dict[str, str]:
-        return {key: _HOST_VARIABLE.sub(value_of, value) for key, value in env.items()}
+        return {key: HOST_VARIABLE.sub(value_of, value) for key, value in env.items()}
 
     def value_of(match: re.Match[str]) -> str:
         name, default = match.groups()
@@ -46,17 +37,13 @@ def with_host_variables(task: Task, host: Mapping[str, str]) -> Task:
             )
         return host.get(name, default or "")
 
-    if not any("${" in value for part in _environments(task) for value in part.values()):
+    if not task.host_variables:
         return task
     parts = {
         name: getattr(task, name).model_copy(update={"env": filled(getattr(task, name).env)})
         for name in ("environment", "grading", "solution")
     }
     return task.model_copy(update=parts)
-
-
-def _environments(task: Task) -> tuple[Mapping[str, str], ...]:
-    return task.environment.env, task.grading.env, task.solution.env
 
 
 def sandbox_spec(plan: TrialPlan, purpose: str) -> SandboxSpec:

@@ -27,4 +27,4 @@ def choose(noun: str, asked: str, ids: Sequence[str], *, latest: bool = False) -
     near = difflib.get_close_matches(asked, ids, n=3, cutoff=0.4)
     if near:
         raise StoreError(f"no {noun} {asked!r}", remedy="did you mean " + " or ".join(near) + "?")
-    raise StoreError(f"no {noun} {asked!r}", remedy="`assay show` lists the runs of this store")
+    raise StoreError(f"no {noun} {asked!r}", remedy="`assay runs` lists them of this store")

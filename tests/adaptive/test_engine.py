@@ -15,11 +15,11 @@ from harness.adaptive import (
     AdaptiveEngine,
     CalibrationSettings,
     Choice,
+    EndReason,
     EngineSettings,
     Policy,
     StandardErrorStop,
     Stop,
-    StopReason,
     StopView,
     TasksStop,
     Withdrawal,
@@ -128,7 +128,7 @@ def test_a_bank_of_150_ends_a_stop_at_200_with_its_reason_and_no_repeat() -> Non
     assert sorted(items) == sorted(BANK.item_ids)
     stop = engine.next()
     assert isinstance(stop, Stop)
-    assert (stop.reason, stop.executed, stop.final) == (StopReason.BANK_EXHAUSTED, 150, True)
+    assert (stop.reason, stop.executed, stop.final) == (EndReason.BANK_EXHAUSTED, 150, True)
 
 
 def test_an_item_withdrawn_in_mid_run_is_skipped_and_replaced() -> None:
@@ -139,7 +139,7 @@ def test_an_item_withdrawn_in_mid_run_is_skipped_and_replaced() -> None:
     assert isinstance(last, Choice)
     waiting = engine.next([last.item])
     assert isinstance(waiting, Stop)
-    assert (waiting.reason, waiting.final, waiting.pending) == (StopReason.TASKS, False, 1)
+    assert (waiting.reason, waiting.final, waiting.pending) == (EndReason.TASKS, False, 1)
     engine.withdraw(last.item, Withdrawal.UNAVAILABLE, "image missing")
     replacement = engine.next()
     assert isinstance(replacement, Choice)
@@ -147,7 +147,7 @@ def test_an_item_withdrawn_in_mid_run_is_skipped_and_replaced() -> None:
     engine.observe(replacement.item, True)
     stop = engine.next()
     assert isinstance(stop, Stop)
-    assert (stop.reason, stop.executed, stop.withdrawn) == (StopReason.TASKS, 10, 1)
+    assert (stop.reason, stop.executed, stop.withdrawn) == (EndReason.TASKS, 10, 1)
 
 
 def test_nothing_available_is_told_apart_from_exhausted() -> None:
@@ -157,11 +157,11 @@ def test_nothing_available_is_told_apart_from_exhausted() -> None:
         engine.withdraw(item, "unavailable", "null passed")
     waiting = engine.next(["item-3"])
     assert isinstance(waiting, Stop)
-    assert (waiting.reason, waiting.final) == (StopReason.NONE_AVAILABLE, False)
+    assert (waiting.reason, waiting.final) == (EndReason.NONE_AVAILABLE, False)
     engine.observe("item-3", False)
     stop = engine.next()
     assert isinstance(stop, Stop)
-    assert (stop.reason, stop.final, stop.withdrawn) == (StopReason.NONE_AVAILABLE, True, 2)
+    assert (stop.reason, stop.final, stop.withdrawn) == (EndReason.NONE_AVAILABLE, True, 2)
 
 
 def test_stop_at_a_standard_error() -> None:
@@ -170,22 +170,22 @@ def test_stop_at_a_standard_error() -> None:
     while isinstance(step := engine.next(), Choice):
         assert len(engine.state.items) < 5 or engine.estimate().standard_error > 0.03
         engine.observe(step.item, truth(step.item))
-    assert step.reason is StopReason.STANDARD_ERROR
+    assert step.reason is EndReason.STANDARD_ERROR
     assert engine.estimate().standard_error <= 0.03
     assert 5 <= step.executed < 140
 
 
 def test_a_rule_of_ones_own_can_stop_for_a_budget() -> None:
     class Spent:
-        def check(self, view: StopView) -> tuple[StopReason, str] | None:
+        def check(self, view: StopView) -> tuple[EndReason, str] | None:
             spent_usd = 0.5 * (len(view.state.items) + view.n_pending)
-            return (StopReason.BUDGET, f"{spent_usd} of 2 USD") if spent_usd >= 2 else None
+            return (EndReason.BUDGET, f"{spent_usd} of 2 USD") if spent_usd >= 2 else None
 
     engine = AdaptiveEngine(BANK, EngineSettings(stops=(Spent(), TasksStop(200))))
     assert len(drive(engine, np.random.default_rng(0), 2, 50)) == 4
     stop = engine.next()
     assert isinstance(stop, Stop)
-    assert (stop.reason, stop.detail) == (StopReason.BUDGET, "2.0 of 2 USD")
+    assert (stop.reason, stop.detail) == (EndReason.BUDGET, "2.0 of 2 USD")
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,17 @@ PRICES = 'name = "scripted"\ndate = "2026-01-01"\n\n[patterns."scripted-*"]\ninp
 
 @dataclass
 class ModelService:
-    """Where it is, and every request body that it answered."""
+    """Where it is, and every request body that it was sent. After `hold_after` answers it keeps the next one back."""
 
     url: str
     asked: list[dict[str, Any]] = field(default_factory=list)
+    hold_after: int | None = None
+    _released: threading.Event = field(default_factory=threading.Event)
+
+    def release(self) -> None:
+        """Answer at once from now on."""
+        self.hold_after = None
+        self._released.set()
 
     def options(self, folder: Path) -> tuple[str, ...]:
         """The options of `assay run` that use it."""
@@ -45,6 +52,8 @@ def serving() -> Iterator[ModelService]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             service.asked.append(body)
+            if service.hold_after is not None and len(service.asked) > service.hold_after:
+                service._released.wait(60)
             message = {"role": "assistant", "content": "understood"}
             answer = {
                 "id": f"scripted-{len(service.asked)}",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .model_service import ModelService
+from .model_service import PRICE_PER_CALL_USD, ModelService
 from .world import CHECK, RIGHT, TALKATIVE, WRONG, Started, TaskFiles, World, assay, held_for
 
 pytestmark = pytest.mark.docker
@@ -117,3 +117,21 @@ def test_killed_between_seal_and_grading_and_killed_again_in_the_resumed_run(wor
     ]
     assert not held_for(run)
     assert world.verified(run)
+
+
+def test_what_a_call_under_way_cost_is_unknown_and_never_nothing(
+    world: World, service: ModelService, tmp_path: Path
+) -> None:
+    world.tasks(one=TaskFiles("@chat\n@chat\n" + RIGHT))
+    service.hold_after = 1
+    with Started(world, *world.run_options(TALKATIVE, *service.options(tmp_path))) as killed:
+        killed.wait_until(lambda states: len(service.asked) == 2)
+        killed.end(signal.SIGKILL)
+    service.release()
+    done = world.on_store("resume", "latest", "--json")
+    assert done.code == 0, done.err
+    assert len(service.asked) == 4
+    assert done.json["cost_usd"] is None
+    assert done.json["cost_at_least_usd"] == pytest.approx(3 * PRICE_PER_CALL_USD)
+    assert any("without usage" in warning for warning in done.json["warnings"])
+    assert world.verified()

@@ -4,8 +4,8 @@ way it is empty.
 
 from __future__ import annotations
 
-from harness.adaptive.stops.protocol import Stop, StopReason, StopRule, StopView
+from harness.adaptive.stops.protocol import EndReason, Stop, StopRule, StopView
 from harness.adaptive.stops.standard_error import StandardErrorStop
 from harness.adaptive.stops.tasks import TasksStop
 
-__all__ = ["StandardErrorStop", "Stop", "StopReason", "StopRule", "StopView", "TasksStop"]
+__all__ = ["EndReason", "StandardErrorStop", "Stop", "StopRule", "StopView", "TasksStop"]

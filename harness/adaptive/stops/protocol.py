@@ -11,7 +11,7 @@ from harness.adaptive.estimators.protocol import Estimate
 from harness.adaptive.state import AbilityState
 
 
-class StopReason(Enum):
+class EndReason(Enum):
     """Why no further item is chosen. `BUDGET` is for rules of the caller that watch its own cost or clock."""
 
     TASKS = "tasks"
@@ -29,7 +29,7 @@ class Stop:
     item that comes back without an outcome may be replaced. `detail` is one line for people.
     """
 
-    reason: StopReason
+    reason: EndReason
     detail: str
     executed: int
     pending: int
@@ -59,4 +59,4 @@ class StopRule(Protocol):
     view, or replay breaks.
     """
 
-    def check(self, view: StopView) -> tuple[StopReason, str] | None: ...
+    def check(self, view: StopView) -> tuple[EndReason, str] | None: ...

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.adaptive.errors import EngineError
-from harness.adaptive.stops.protocol import StopReason, StopView
+from harness.adaptive.stops.protocol import EndReason, StopView
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,11 @@ class StandardErrorStop:
                 remedy="Give a limit above 0, as a fraction, and a count of at least 0",
             )
 
-    def check(self, view: StopView) -> tuple[StopReason, str] | None:
+    def check(self, view: StopView) -> tuple[EndReason, str] | None:
         """STANDARD_ERROR once the estimate is precise enough."""
         if len(view.state.items) < self.minimum_tasks:
             return None
         error = view.estimate().standard_error
         if not error <= self.limit:
             return None
-        return StopReason.STANDARD_ERROR, f"standard error {error:.4f}, at most {self.limit:.4f} was asked for"
+        return EndReason.STANDARD_ERROR, f"standard error {error:.4f}, at most {self.limit:.4f} was asked for"

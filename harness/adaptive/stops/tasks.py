@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.adaptive.errors import EngineError
-from harness.adaptive.stops.protocol import StopReason, StopView
+from harness.adaptive.stops.protocol import EndReason, StopView
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class TasksStop:
         if self.limit < 1:
             raise EngineError(f"{self.limit} tasks", place="TasksStop.limit", remedy="Give at least 1")
 
-    def check(self, view: StopView) -> tuple[StopReason, str] | None:
+    def check(self, view: StopView) -> tuple[EndReason, str] | None:
         """TASKS once the limit is reached."""
         if len(view.state.items) + view.n_pending < self.limit:
             return None
-        return StopReason.TASKS, f"{self.limit} tasks"
+        return EndReason.TASKS, f"{self.limit} tasks"
