@@ -16,6 +16,7 @@ import anyio
 from harness.api.containers import open_provider
 from harness.protocols import SandboxProvider
 from harness.records.base import Record
+from harness.records.errors import SandboxFault
 from harness.records.execution import Leftover
 from harness.sandbox.ownership import MachineFacts, look_around
 from harness.store.leases import Leases
@@ -108,14 +109,18 @@ async def sweep(
     kept = tuple(_swept(item, why) for item, why in judged if not removable(why, named=named))
     if dry_run or not going:
         return Sweep(dry_run=dry_run, removed=tuple(_swept(item, why) for item, why in going), left=kept)
+    problems: dict[str, str] = {}
     for item, _ in going:
-        await provider.remove(item)
+        try:
+            await provider.remove(item)
+        except SandboxFault as fault:  # one that will not go keeps no other; an engine that is away fails the listing
+            problems[item.id] = fault.message
     remaining = {item.id for item in await provider.leftovers()}
     return Sweep(
         dry_run=False,
         removed=tuple(_swept(item, why) for item, why in going if item.id not in remaining),
         left=kept,
-        failed=tuple(_swept(item, why) for item, why in going if item.id in remaining),
+        failed=tuple(_swept(item, why, problems.get(item.id)) for item, why in going if item.id in remaining),
     )
 
 
@@ -141,7 +146,7 @@ def _of_run(leftovers: Iterable[Leftover], run: str | None) -> list[Leftover]:
     return [item for item in leftovers if run is None or item.run == run]
 
 
-def _swept(item: Leftover, judged: Judgement) -> SweptItem:
+def _swept(item: Leftover, judged: Judgement, problem: str | None = None) -> SweptItem:
     return SweptItem(
         id=item.id,
         kind=item.kind,
@@ -149,5 +154,5 @@ def _swept(item: Leftover, judged: Judgement) -> SweptItem:
         run=item.run,
         trial=item.trial,
         standing=judged.standing,
-        why=judged.why,
+        why=judged.why if problem is None else f"{judged.why}, but {problem}",
     )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from harness.api.leftovers import Judgement, Standing, judge, removable, sweep
 from harness.protocols import Sandbox
+from harness.records.errors import SandboxFault
 from harness.records.execution import ImageFacts, Leftover, Owner, SandboxSpec
 from harness.records.task import ImagePin
 from harness.sandbox.ownership import MachineFacts, this_process
@@ -89,10 +90,11 @@ def test_naming_a_run_does_not_make_the_living_removable() -> None:
 
 @dataclass
 class Engine:
-    """A provider that only holds leftovers; those in `stubborn` are not removed."""
+    """A provider that only holds leftovers; those in `stubborn` stay without a word, those in `refused` with one."""
 
     held: list[Leftover]
     stubborn: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
     name: str = "fake"
     removed: list[str] = field(default_factory=list)
 
@@ -106,6 +108,8 @@ class Engine:
         return tuple(self.held)
 
     async def remove(self, leftover: Leftover) -> None:
+        if leftover.id in self.refused:
+            raise SandboxFault("it has active endpoints", reason="engine.error")
         self.removed.append(leftover.id)
         self.held = [item for item in self.held if item.id != leftover.id or item.id in self.stubborn]
 
@@ -164,3 +168,14 @@ async def test_what_could_not_be_removed_is_told_apart() -> None:
     swept = await sweep(engine, leased=lambda run: False)
     assert not swept.removed
     assert [item.id for item in swept.failed] == ["dead"]
+
+
+@pytest.mark.anyio
+async def test_one_that_will_not_go_keeps_no_other() -> None:
+    first, *rest = leftovers()
+    engine = Engine([first.model_copy(update={"id": "used", "kind": "network"}), first, *rest], refused=("used",))
+    swept = await sweep(engine, leased=lambda run: False)
+    assert [item.id for item in swept.removed] == ["dead"]
+    (failed,) = swept.failed
+    assert failed.id == "used"
+    assert "active endpoints" in failed.why
