@@ -5,6 +5,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from threadpoolctl import threadpool_limits
+
 from harness.adaptive.bank import Bank, prior_bank
 from harness.adaptive.bank_file import load_bank, save_bank
 from harness.adaptive.calibrate import CalibrationSettings, calibrate
@@ -34,7 +36,8 @@ def make_bank(request: AdaptiveRequest, tasks: tuple[str, ...]) -> Bank:
         dates=history.dates,
     )
     settings = CalibrationSettings(dims=request.dims or "auto", seed=request.seed)
-    return calibrate(responses, settings).bank.align(tasks)
+    with threadpool_limits(1, user_api="blas"):
+        return calibrate(responses, settings).bank.align(tasks)
 
 
 def keep_bank(bank: Bank, store: EvidenceStore) -> str:

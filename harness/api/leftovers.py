@@ -6,12 +6,14 @@ user is as alive as its process is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 import anyio
+import structlog
 
 from harness.api.containers import open_provider
 from harness.protocols import SandboxProvider
@@ -20,6 +22,8 @@ from harness.records.errors import SandboxFault
 from harness.records.execution import Leftover
 from harness.sandbox.ownership import MachineFacts, look_around
 from harness.store.leases import Leases
+
+log = structlog.get_logger(__name__)
 
 Leased = Callable[[str], bool]
 
@@ -122,6 +126,18 @@ async def sweep(
         left=kept,
         failed=tuple(_swept(item, why, problems.get(item.id)) for item, why in going if item.id in remaining),
     )
+
+
+@asynccontextmanager
+async def taken_up(provider: SandboxProvider, run: str) -> AsyncIterator[None]:
+    """Remove what a dead process left of a run that we own now, before and once more after: an engine carries out a
+    request whose sender has died meanwhile. Raises SandboxFault before; after, a fault is logged."""
+    await sweep(provider, leased=lambda run: False, run=run)
+    yield
+    try:
+        await sweep(provider, leased=lambda run: False, run=run)
+    except SandboxFault as fault:
+        log.warning("leftovers.not_swept", run=run, error=str(fault), remedy="assay gc")
 
 
 def collect_garbage(store: str | Path, *, run: str | None = None, dry_run: bool = False) -> Sweep:

@@ -11,7 +11,7 @@ import anyio
 
 from harness.api.adaptive import engine_for
 from harness.api.containers import open_provider
-from harness.api.leftovers import sweep
+from harness.api.leftovers import taken_up
 from harness.api.preparation import Preparation, check_same, new_row, prepare, resolved, versions
 from harness.api.request import DEFAULT_STORE, RunRequest, make_request
 from harness.api.stores import estimate_of, open_store
@@ -22,7 +22,7 @@ from harness.records.run import RunConfig, RunRow
 from harness.records.task import Task
 from harness.report.summary import Summary, summarise
 from harness.runner.journal import Journal
-from harness.runner.progress import Observer, Tally
+from harness.runner.progress import Observer, Tally, notice
 from harness.runner.recovery import new_schedule, restored_schedule
 from harness.runner.run import RESUMED, STARTED, Run, RunControl
 from harness.runner.schedule import Schedule
@@ -36,6 +36,11 @@ class Watch:
 
     observer: Observer | None = None
     control: RunControl | None = None
+
+    def notice(self, message: str) -> None:
+        """Tell the observer, if there is one, what is being done."""
+        if self.observer is not None:
+            self.observer(notice(message))
 
 
 def run(request: RunRequest, watch: Watch | None = None) -> Summary:
@@ -51,8 +56,11 @@ def resume(run_id: str, store: str = DEFAULT_STORE, watch: Watch | None = None) 
 async def execute(request: RunRequest, watch: Watch) -> Summary:
     """As :func:`run`, on a running event loop."""
     with ExitStack() as stack:
+        watch.notice(f"loading suite {request.suite}")
         prepared = prepare(resolved(request), stack)
         store = stack.enter_context(open_store(request.store))
+        if request.adaptive is not None:
+            watch.notice("calibrating the items on past runs")
         row = new_row(prepared, store)
         schedule = _new_schedule(row.config, store)
         await _carry_out(row, prepared, schedule, store, watch, new=True)
@@ -93,7 +101,7 @@ async def _carry_out(
         stack.enter_context(store.own(row.run))
         if not new:
             # Owned by us now, so what a dead process left of this run is ours to remove, and nobody else's is.
-            await sweep(provider, leased=lambda run: False, run=row.run)
+            await stack.enter_async_context(taken_up(provider, row.run))
         # The run's own chain vouches for its configuration, and says each time that it was taken up.
         journal = Journal(store, row.run, redactor=services.redactor)
         journal.note(STARTED if new else RESUMED, {"config_digest": row.config_digest, **versions()})

@@ -39,6 +39,8 @@ class PlainLines:
         self._last_s = float("-inf")
 
     def __call__(self, snapshot: Snapshot) -> None:
+        if not snapshot.run:
+            self._console.print(snapshot.message, soft_wrap=True, markup=False)
         if snapshot.last is None:
             return
         now = time.monotonic()
@@ -64,8 +66,13 @@ def _redrawn(console: Console) -> Iterator[Observer]:
     with Live(Group(bar, lines), console=console, refresh_per_second=8) as live:
 
         def observe(snapshot: Snapshot) -> None:
-            bar.update(row, total=snapshot.planned, completed=done_of(snapshot), description=snapshot.run)
-            live.update(Group(bar, Text("\n".join(_lines(snapshot)))))
+            bar.update(
+                row,
+                total=snapshot.planned or None,
+                completed=done_of(snapshot),
+                description=snapshot.run or snapshot.message,
+            )
+            live.update(Group(bar, Text("\n".join(_lines(snapshot) if snapshot.run else []))))
 
         yield observe
 

@@ -44,6 +44,11 @@ class Progress:
 Observer = Callable[[Progress], None]
 
 
+def notice(message: str) -> Progress:
+    """What is being done before there is a run to count."""
+    return Progress(run="", planned=0, outcomes=dict.fromkeys(Outcome, 0), message=message)
+
+
 @dataclass
 class Tally:
     """Adds up a run as it goes; gives snapshots."""
