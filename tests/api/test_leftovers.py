@@ -7,10 +7,11 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
 import pytest
+import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.api.leftovers import Judgement, Standing, judge, removable, sweep
+from harness.api.leftovers import Judgement, Standing, judge, removable, sweep, taken_up
 from harness.protocols import Sandbox
 from harness.records.errors import SandboxFault
 from harness.records.execution import ImageFacts, Leftover, Owner, SandboxSpec
@@ -95,6 +96,7 @@ class Engine:
     held: list[Leftover]
     stubborn: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    away: bool = False
     name: str = "fake"
     removed: list[str] = field(default_factory=list)
 
@@ -105,6 +107,8 @@ class Engine:
         raise NotImplementedError
 
     async def leftovers(self) -> tuple[Leftover, ...]:
+        if self.away:
+            raise SandboxFault("nobody answers", reason="engine.unreachable")
         return tuple(self.held)
 
     async def remove(self, leftover: Leftover) -> None:
@@ -179,3 +183,25 @@ async def test_one_that_will_not_go_keeps_no_other() -> None:
     (failed,) = swept.failed
     assert failed.id == "used"
     assert "active endpoints" in failed.why
+
+
+@pytest.mark.anyio
+async def test_a_run_is_taken_up_without_what_a_dead_process_left_however_late_it_came() -> None:
+    dead, mine, far = leftovers()
+    engine = Engine([dead, mine, far])
+    async with taken_up(engine, "dead"):
+        assert engine.removed == ["dead"]
+        engine.held.append(dead.model_copy(update={"id": "late"}))  # asked for before the death, made after it
+    assert engine.removed == ["dead", "late"]
+
+
+@pytest.mark.anyio
+async def test_an_engine_that_has_gone_by_the_end_is_told_and_changes_nothing() -> None:
+    engine = Engine([])
+    with structlog.testing.capture_logs() as logs:
+        async with taken_up(engine, "r"):
+            engine.away = True
+    assert [entry["event"] for entry in logs] == ["leftovers.not_swept"]
+    with pytest.raises(SandboxFault):
+        async with taken_up(engine, "r"):
+            raise AssertionError("must not begin")
