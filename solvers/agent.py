@@ -211,6 +211,8 @@ def _ending(result: ExecResult) -> Sequence[str]:
         lines.append("something was killed because the sandbox's memory was used up")
     if result.stdio_held_open:
         lines.append("it left something running that still holds its output open")
+    if result.output_ended_early:
+        lines.append("it ran on after its output ended: there may be more than is shown")
     return lines
 
 

@@ -55,6 +55,7 @@ class ExecResult(Record):
     timed_out: bool = False
     memory_killed: bool = False  # the kernel killed for memory inside the container while this ran
     stdio_held_open: bool = False  # the command ended but something it left behind still held its output
+    output_ended_early: bool = False  # it ran on for seconds after its output ended: closed by it, or lost on the way
     processes_ended: int = 0  # processes the harness ended after a timeout
 
 

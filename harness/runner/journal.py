@@ -112,6 +112,7 @@ class Journal:
             "timed_out": result.timed_out,
             "memory_killed": result.memory_killed,
             "stdio_held_open": result.stdio_held_open,
+            "output_ended_early": result.output_ended_early,
             "processes_ended": result.processes_ended,
         }
         for name, captured in (("stdout", result.stdout), ("stderr", result.stderr)):

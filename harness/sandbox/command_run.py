@@ -27,6 +27,7 @@ _FIRST_LOOK_S = 0.25  # of silence, before the engine is asked whether the comma
 _RAREST_LOOK_S = 2.0
 _LOOK_IN_A_FLOOD_S = 1.0
 _EXIT_LOOK_S = 0.1
+_EARLY_S = 2.0  # the engine may be that late to say that a command has ended
 _DRAIN_QUIET_S = 0.1
 _DRAIN_MOST_S = 1.0
 _ENDING_DEADLINE_S = 60.0
@@ -61,6 +62,7 @@ class CommandRun:
     _stderr: StreamCapture = field(init=False)
     _parser: FrameParser = field(init=False)
     _held_open: bool = False
+    _ended_early: bool = False
 
     def __post_init__(self) -> None:
         tail = self.command.output_bytes // 2
@@ -159,10 +161,13 @@ class CommandRun:
     async def _await_exit(self) -> ExecState:
         """The output is at its end, the command nearly so, unless it closed its output itself."""
         pause_s = 0.002
+        began_s = time.monotonic()
         while True:
             state = await self._state()
             if state.ended:
                 return state
+            # A connection that was cut looks like an output that was closed: what is said from here on is not heard.
+            self._ended_early = state.running and time.monotonic() - began_s > _EARLY_S
             if not state.running and (await self.container.inspect())["State"].get("Running") is not True:
                 return state
             await anyio.sleep(pause_s)
@@ -247,5 +252,6 @@ class CommandRun:
             timed_out=timed_out,
             memory_killed=oom if kills is None else kills > (memory_kills_before or 0),
             stdio_held_open=self._held_open,
+            output_ended_early=self._ended_early,
             processes_ended=processes_ended,
         )

@@ -23,6 +23,7 @@ class EngineProxy:
     requests: list[tuple[str, str]] = field(default_factory=list)
     _listener: socket.socket | None = None
     _open: set[socket.socket] = field(default_factory=set)
+    _streams: set[socket.socket] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -48,6 +49,15 @@ class EngineProxy:
                 with contextlib.suppress(OSError):
                     end.shutdown(socket.SHUT_RDWR)
 
+    def lose_streams(self) -> int:
+        """End the connections that carry the output of commands, and nothing else; how many there were."""
+        with self._lock:
+            lost, self._streams = self._streams, set()
+        for end in lost:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        return len(lost)
+
     def _accept(self, listener: socket.socket) -> None:
         while True:
             try:
@@ -67,6 +77,9 @@ class EngineProxy:
                 for method, path in _REQUEST.findall(data) if watch else ():
                     plain = re.sub(r"^/v[0-9.]+", "", path.decode("ascii", "replace").partition("?")[0])
                     self.requests.append((method.decode(), plain))
+                    if re.fullmatch(r"/exec/[^/]+/start", plain):
+                        with self._lock:
+                            self._streams.add(source)
                 sink.sendall(data)
         with contextlib.suppress(OSError):
             sink.shutdown(socket.SHUT_WR)  # the other direction may still have something to say

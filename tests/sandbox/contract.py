@@ -76,6 +76,7 @@ class SandboxContract(ABC):
             assert not result.timed_out
             assert not result.memory_killed
             assert not result.stdio_held_open
+            assert not result.output_ended_early
 
     @pytest.mark.parametrize("code", [1, 124, 125, 137, 143])
     async def test_no_exit_code_is_a_timeout(self, provider: SandboxProvider, pin: ImagePin, code: int) -> None:

@@ -166,6 +166,7 @@ async def test_without_a_model_nothing_is_tried() -> None:
         (output("a", exit_code=None, timed_out=True, duration_s=2.0), "a\n[timed out after 2.0 s; it was ended"),
         (output("", exit_code=None), "[ended from outside; there is no exit code]\n"),
         (output("", exit_code=137, memory_killed=True), "[exit code 137]\n[something was killed because"),
+        (output("a", output_ended_early=True), "a\n[exit code 0]\n[it ran on after its output ended"),
         (output("", stdio_held_open=True), "[exit code 0]\n[it left something running that still holds"),
         (output(b"\xff\x00\n"), "\ufffd\x00\n[exit code 0]\n"),
         (
