@@ -157,7 +157,9 @@ class MeteredModel:
             own = self.journal.new_span()
             self.journal.note("model.attempt", attempt.plain(), actor=Actor.AGENT, span=own, parent=span)
             if attempt.error is not None and attempt.charged is not False:
-                self._book(request.model, None, attempt.usage)  # paid for, or perhaps, and of no use
+                # Paid for, or perhaps, and of no use. Where the service did not live to say how much, the budget is
+                # charged for what was sent; the bill says that it is not known.
+                self._book(request.model, None, attempt.usage or _estimate(request))
 
         try:
             reply = await self.inner.chat(request, on_attempt)
@@ -215,6 +217,11 @@ class MeteredModel:
         }
         payload["message"] = self.journal.body(canonical_json(reply.message), "message", blobs)
         self.journal.note("model.call", payload, actor=Actor.AGENT, span=span, blobs=blobs)
+
+
+def _estimate(request: ChatRequest) -> Usage:
+    """Roughly the input tokens of a request: four characters each."""
+    return Usage(input=len(canonical_json(list(request.messages))) // 4, output=0)
 
 
 def _fewest(asked: int | None, left: int | None) -> int | None:

@@ -144,6 +144,25 @@ async def test_charged_attempts_that_came_to_nothing_count_towards_budgets() -> 
     assert result.calls == 3
 
 
+async def test_a_stream_that_was_cut_is_not_the_agents_fault() -> None:
+    class Cut(FakeModel):
+        async def chat(self, request: ChatRequest, on_attempt: Any) -> ChatReply:
+            if not self.asked:
+                await on_attempt(Attempt(number=1, status=None, error="the stream was cut", charged=None))
+            return await super().chat(request, on_attempt)
+
+    async def twice(episode: Episode) -> None:
+        assert episode.model is not None
+        for _ in range(2):
+            await episode.model.chat(GO)
+        await answer(episode)
+
+    services = make_services(twice, model=Cut([reply(100)]))
+    result = await carry_out(services, make_task(budget=Budget(tokens=5000, cost_usd=1.0)), model="fake-1")
+    assert (result.outcome, result.stop) == (Outcome.PASSED, StopReason.FINISHED)
+    assert (result.calls_without_usage, result.cost_usd) == (1, None)
+
+
 async def test_a_service_that_answers_under_a_dated_name_is_priced_as_asked() -> None:
     def only_asked(model: str, usage: Usage) -> float | None:
         return 1e-6 if model == "fake-1" else None
