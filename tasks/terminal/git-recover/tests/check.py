@@ -15,6 +15,7 @@ COMPLAINTS = []
 
 
 def git(*words: str) -> str:
+    """Plumbing only: it obeys no hook, filter or pager that the repository may have been given."""
     return subprocess.run([*GIT, *words], capture_output=True, text=True, errors="replace").stdout.strip()
 
 
@@ -42,7 +43,8 @@ with tempfile.TemporaryDirectory() as scratch:
 tip = git("rev-parse", "--verify", "refs/heads/main")
 if "new" in want:
     added = git("rev-list", "--reverse", "--first-parent", f"{want['main']}..{tip}").split()
-    expect("subjects added to main", want["new"], [git("log", "-1", "--format=%s", commit) for commit in added])
+    bodies = [git("cat-file", "commit", commit).partition("\n\n")[2] for commit in added]
+    expect("subjects added to main", want["new"], [body.split("\n")[0] for body in bodies])
     base = git("rev-parse", "--verify", f"{added[0]}^") if added else ""
     expect("what the first new commit stands on", want["main"], base)
     lines = [line.split(None, 3) for line in git("-c", "core.quotepath=off", "ls-tree", "-r", tip).splitlines()]

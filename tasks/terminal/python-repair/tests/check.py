@@ -1,10 +1,14 @@
 """Call the repaired package and the package as it should be with the same arguments, and compare what they return.
 
-The repaired code runs in a process of its own that never sees what is expected.
+The repaired code runs as nobody, in a process of its own, and can read neither what is expected nor these tests.
 """
 
+import contextlib
 import json
+import os
 import random
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +32,31 @@ def value(name, arguments):
 out.write(json.dumps([value(*call) for call in json.load(sys.stdin)]))
 out.flush()
 """
+
+
+def as_nobody(command: list, feed: str, folder: str, limit_s: float) -> tuple[int, str, str]:
+    """(exit code, output, error output) of the command run as nobody; it and its children are dead afterwards.
+
+    Files instead of pipes: nobody may open /dev/stdin again, and no surviving child can keep the reading waiting.
+    """
+    stdin = Path(HOME, "stdin")
+    stdin.write_text(feed)
+    stdin.chmod(0o644)
+    nobody = {"user": 65534, "group": 65534, "extra_groups": [], "start_new_session": True}
+    with stdin.open("rb") as source, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(command, stdin=source, stdout=out, stderr=err, cwd=folder, **nobody)
+        try:
+            code = process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            sys.exit(f"{command[-3:]} did not come to an end within {limit_s} s")
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read(8_000_000).decode(errors="replace"))
+    return code, *texts
 
 
 def some_spans() -> list:
@@ -114,24 +143,30 @@ def route_calls():
 
 def answers(folder: str, calls: list) -> list:
     command = [sys.executable, "-I", "-S", "-B", "-c", CALL, folder, gen.PACKAGE]
-    feed = json.dumps(calls)
+    _, out, err = as_nobody(command, json.dumps(calls), "/", 10)
     try:
-        done = subprocess.run(command, input=feed, capture_output=True, text=True, errors="replace", timeout=10, cwd="/")
-        return json.loads(done.stdout)
-    except subprocess.TimeoutExpired:
-        sys.exit("the package did not come to an end within 10 s")
+        return json.loads(out)
     except ValueError:
-        sys.exit(f"the package gave no answers: {done.stderr[-2000:]}")
+        sys.exit(f"the package gave no answers: {err[-2000:]}")
 
 
 calls = [list(call) for call in globals()[gen.PACKAGE + "_calls"]()]
-with tempfile.TemporaryDirectory() as scratch:
-    folder = Path(scratch) / gen.PACKAGE
-    folder.mkdir()
+os.chmod("/tests", 0o700)
+os.chmod("/logs/verifier", 0o700)
+with tempfile.TemporaryDirectory() as HOME:
+    os.chmod(HOME, 0o755)
+    pristine, repaired = Path(HOME, "pristine", gen.PACKAGE), Path(HOME, "repaired", gen.PACKAGE)
+    pristine.mkdir(parents=True)
     for name, text in gen.SOURCES[gen.PACKAGE].items():
-        (folder / name).write_text(text)
-    want = answers(scratch, calls)
-have = answers("/app", calls)
+        (pristine / name).write_text(text)
+    try:
+        shutil.copytree(f"/app/{gen.PACKAGE}", repaired, symlinks=True)
+    except (OSError, shutil.Error) as error:
+        sys.exit(f"cannot copy the package: {error}")
+    for path in (repaired, *(p for p in repaired.rglob("*") if not p.is_symlink())):
+        path.chmod(0o755)
+    want = answers(str(pristine.parent), calls)
+    have = answers(str(repaired.parent), calls)
 if not isinstance(have, list) or len(have) != len(want):
     sys.exit("the package gave another number of answers")
 wrong = [(call, w, h) for call, w, h in zip(calls, want, have, strict=True) if w != h]
