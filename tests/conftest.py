@@ -6,6 +6,11 @@ from typing import Any
 
 import pytest
 import trio.testing
+from hypothesis import HealthCheck, settings
+
+# How fast a machine is that day is no property of the code: examples have no deadline and no speed check.
+settings.register_profile("assay", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("assay")
 
 
 @pytest.fixture
