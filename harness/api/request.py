@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib.resources
 import tomllib
 from pathlib import Path
 from typing import Any, Self
@@ -79,7 +80,9 @@ def read_request(path: Path, overrides: dict[str, Any] | None = None) -> RunRequ
 
 
 def read_values(path: Path) -> dict[str, Any]:
-    """The plain values of a configuration file. Raises ConfigError."""
+    """The plain values of a configuration file; a path that is not there may name a bundled one. Raises ConfigError."""
+    if not path.exists() and path.name in (bundled := bundled_configs()):
+        path = bundled[path.name]
     try:
         return tomllib.loads(path.read_text())
     except FileNotFoundError:
@@ -101,6 +104,13 @@ def make_request(values: dict[str, Any], place: str = "") -> RunRequest:
             remedy = f"did you mean {near[0]!r}?" if near else "see `assay run --help` for the keys"
         what = first["msg"].removeprefix("Value error, ")
         raise ConfigError(what, place=": ".join(part for part in (place, key) if part), remedy=remedy) from error
+
+
+def bundled_configs() -> dict[str, Path]:
+    """The shipped configuration files by name: in an installed package, or in a checkout."""
+    package = Path(str(importlib.resources.files("harness")))
+    folders = (package / "data" / "configs", package.parent / "configs")
+    return {path.name: path for folder in reversed(folders) if folder.is_dir() for path in folder.glob("*.toml")}
 
 
 def known_keys() -> list[str]:

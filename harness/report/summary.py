@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from datetime import datetime
 
 from harness.adaptive.estimators import Estimate
 from harness.protocols import EvidenceStore
@@ -67,7 +68,8 @@ class Summary(Record):
     cost_at_least_usd: float
     tokens: int | None
     tokens_are_known: bool  # False: some call came without usage, and `tokens` is a lower bound
-    seconds: float
+    seconds: float  # on the solvers' clocks, added up
+    elapsed_s: float  # from the run's creation to its last result, pauses included
     attempts: int
     complete: bool
     halted: str | None  # why the run stopped scheduling: a fault that every further trial would meet
@@ -114,6 +116,7 @@ def summarise(store: EvidenceStore, run: str, estimator: Estimator | None = None
         tokens=None if any(result.calls_without_usage for result in results) and not tokens else sum(tokens),
         tokens_are_known=not any(result.calls_without_usage for result in results),
         seconds=sum(result.seconds for result in results),
+        elapsed_s=_elapsed_s(row.created, [result.finished_at for result in results]),
         attempts=len(rows),
         complete=graded >= planned,
         halted=_halted(store, row.run) if graded < planned else None,
@@ -122,6 +125,11 @@ def summarise(store: EvidenceStore, run: str, estimator: Estimator | None = None
         truth=truth if isinstance(truth, float) else None,
         trials=lines,
     )
+
+
+def _elapsed_s(created: str, finished: list[str]) -> float:
+    last = max((moment for moment in finished if moment), default=created)
+    return max(0.0, (datetime.fromisoformat(last) - datetime.fromisoformat(created)).total_seconds())
 
 
 def _halted(store: EvidenceStore, run: str) -> str | None:

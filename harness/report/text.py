@@ -68,7 +68,8 @@ def spend_line(summary: Summary) -> str:
         money = f"${summary.cost_usd:.4f}"
     at_least = "" if summary.tokens_are_known else "at least "
     tokens = "" if not summary.tokens else f", {at_least}{summary.tokens:,} tokens"
-    return f"{money}{tokens}, {summary.seconds:.0f} s of solver time in {summary.attempts} attempt(s)"
+    clocks = f"{summary.elapsed_s:.0f} s elapsed, {summary.seconds:.0f} s on the solver's clock"
+    return f"{money}{tokens}; {clocks}; {summary.attempts} attempt(s)"
 
 
 def trials_text(summary: Summary) -> str:

@@ -16,6 +16,7 @@ from harness.protocols import Grader, GradingCase, Sandbox
 from harness.records.errors import SandboxFault, StoreError
 from harness.records.event import Event
 from harness.records.grade import Grade, TrialResult
+from harness.records.task import Budget
 from harness.records.trial import TrialPlan, TrialState, move
 from harness.records.usage import Account
 from harness.records.vocabulary import Actor, GradingEnvironment, Network, Outcome, Phase, Reason, StopReason
@@ -215,7 +216,7 @@ class Trial:
             detail=self.services.redactor.text(ending.detail)[:4000],
             stop=ending.stop,
             reward=ending.reward,
-            flags=tuple(ending.flags),
+            flags=(*overridden(self.plan.override), *ending.flags),
             usage=account.usage,
             calls=account.calls,
             calls_without_usage=account.calls_without_usage,
@@ -238,6 +239,12 @@ class Trial:
         if self._on_move is not None:
             self._on_move(self.plan, TrialState.DONE)
         return result
+
+
+def overridden(override: Budget) -> tuple[str, ...]:
+    """The stamp of a trial whose budget was not the task's own."""
+    changed = ", ".join(f"{name}={value}" for name, value in override if value is not None)
+    return (f"budget overridden: {changed}",) if changed else ()
 
 
 def closing(slot: int, task: str, result: TrialResult, head: Event) -> tuple[str, dict[str, object]]:

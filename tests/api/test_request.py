@@ -20,6 +20,15 @@ def test_the_shipped_configurations_are_valid(path: Path) -> None:
     assert read_request(path).suite == "terminal"
 
 
+def test_a_bundled_configuration_is_found_by_name_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert read_request(Path("configs/demo.toml")).simulation is not None
+    (tmp_path / "demo.toml").write_text('suite = "mine"\n')
+    assert read_request(Path("demo.toml")).suite == "mine"
+
+
 def test_options_override_the_file(tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
     file.write_text('suite = "s"\nconcurrency = 2\n[budget]\ntokens = 10\nsteps = 3\n')
