@@ -50,7 +50,9 @@ def fault_from(error: Exception, doing: str, *, place: str = "") -> SandboxFault
 
 
 def path_is_missing(error: Exception) -> bool:
-    """Whether the engine means a path inside a container that is there."""
+    """Whether the engine means a path inside a container that is there; a ring of links leads nowhere too."""
+    if isinstance(error, docker.errors.APIError) and "too many links" in _sentence_of(error).lower():
+        return True
     return isinstance(error, docker.errors.NotFound) and _reason_of(error) is not Reason.CONTAINER_LOST
 
 

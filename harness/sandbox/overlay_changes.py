@@ -7,6 +7,7 @@ what counts as changed are the engine's.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any
 
 from harness.sandbox.keeper import KEEPER_PATH
 
+_DEEPEST = 64  # levels that are looked into: an agent may nest folders without end
 _NEEDS_THE_ENGINE = (b"trusted.overlay.redirect", b"trusted.overlay.metacopy")
 
 
@@ -49,7 +51,10 @@ class Layers:
 
 
 def _walk(path: bytes, upper: bytes, lowers: Sequence[bytes]) -> Iterator[tuple[bytes, str]]:
-    """Changes below `path`, a folder in the upper layer, with the folders that it covers in the lower ones."""
+    """Changes below `path`, a folder in the upper layer, with the folders that it covers in the lower ones.
+
+    What lies deeper than `_DEEPEST`, or has a longer path than the system takes, is told by the folder above it.
+    """
     names = set()
     for entry in os.scandir(upper):
         names.add(entry.name)
@@ -62,13 +67,16 @@ def _walk(path: bytes, upper: bytes, lowers: Sequence[bytes]) -> Iterator[tuple[
                     yield here, "D"
                 continue
             inside: list[tuple[bytes, str]] = []
-            if stat.S_ISDIR(now.st_mode):
+            if stat.S_ISDIR(now.st_mode) and here.count(b"/") < _DEEPEST:
                 inside = list(_walk(here, entry.path, covered))
             if before is None or inside or _differs(before, now):
                 yield here, "A" if before is None else "C"
             yield from inside
         except FileNotFoundError:
             continue  # gone while we looked: something still runs in there
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
     if _attribute(upper, b"trusted.overlay.opaque") == b"y":
         for name in {name for lower in lowers for name in os.listdir(lower)} - names:
             if _look_up(lowers, name)[0] is not None:

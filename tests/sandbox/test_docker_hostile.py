@@ -15,7 +15,7 @@ import anyio
 import docker
 import pytest
 
-from harness.protocols import Sandbox
+from harness.protocols import Sandbox, SandboxFileError
 from harness.records.execution import Command, ExecResult, SandboxSpec
 from harness.records.task import FileTree, ImagePin, Limits, TreeFile
 from harness.sandbox.docker_sandbox import DockerSandbox
@@ -266,6 +266,24 @@ def bare_pin(base_pin: ImagePin) -> Iterator[ImagePin]:
     finally:
         client.remove_image(f"{name}:1", force=True)
         client.close()
+
+
+async def test_folders_nested_without_end_and_rings_of_links_are_no_fault(
+    provider: DockerSandboxProvider, base_pin: ImagePin
+) -> None:
+    nest = "import os\nos.chdir('/tmp')\nfor _ in range(3000): os.mkdir('d' * 9); os.chdir('d' * 9)"
+    async with provider.open(spec(base_pin)) as sandbox:
+        assert (await sandbox.exec(Command(argv=("python3", "-c", nest), timeout_s=60))).exit_code == 0
+        await sh(sandbox, "mkdir /logs; ln -s verifier /logs/verifier; ln -s tests /tests; echo >> /etc/hostname.new")
+        changes = await sandbox.changes()
+        assert "A /tmp/ddddddddd/ddddddddd" in changes
+        assert "A /etc/hostname.new" in changes
+        for folder in ("/logs/verifier", "/tests"):
+            assert await sandbox.list(folder) == ()
+            with pytest.raises(SandboxFileError, match="missing"):
+                await sandbox.fetch(f"{folder}/x", max_bytes=1000)
+            await sandbox.put(tree(test_sh=b"x"), folder, replace=True)
+            assert await sandbox.read(f"{folder}/test_sh", max_bytes=10) == b"x"
 
 
 async def test_changes_are_those_that_the_engine_finds(provider: DockerSandboxProvider, base_pin: ImagePin) -> None:
