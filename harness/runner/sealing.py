@@ -14,7 +14,10 @@ from harness.runner.journal import Journal
 MOST_CHANGES = 500
 MOST_NAMED = 5
 PROGRAM_FOLDERS = frozenset(f"{root}/{name}" for root in ("", "/usr", "/usr/local") for name in ("bin", "sbin"))
-LOADED_BY_ALL = frozenset({"/etc/ld.so.preload"})
+FIRST_FOLDERS = frozenset({"/usr/local/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"})  # searched before /usr/bin
+LIBRARY_FOLDERS = tuple(f"{root}/lib{bits}/" for root in ("", "/usr", "/usr/local") for bits in ("", "32", "64"))
+LOADED_BY_ALL = frozenset({"/etc/ld.so.preload", "/etc/ld.so.cache"})
+LOADED_BY_PYTHON = frozenset({"sitecustomize.py", "usercustomize.py"})
 
 
 @dataclass(frozen=True)
@@ -67,17 +70,23 @@ async def seal(sandbox: Sandbox, task: Task, journal: Journal) -> Sealed:
 
 
 def replaced_programs(changes: Iterable[str]) -> list[str]:
-    """A flag when programs of the image, or what every program loads, are not what they were: tests that run in the
-    same container run with them."""
-    found = [
-        path
-        for kind, _, path in (change.partition(" ") for change in changes)
-        if (kind in "CD" and path.rpartition("/")[0] in PROGRAM_FOLDERS) or path in LOADED_BY_ALL
-    ]
+    """A flag when programs of the image, or what programs load, are not what they were, or others are found before
+    them: tests that run in the same container run with them."""
+    told = [(kind, path) for kind, _, path in (change.partition(" ") for change in changes)]
+    parents = {path.rpartition("/")[0] for _, path in told}  # told for what is below them
+    found = [path for kind, path in told if path not in parents and _steers_tests(kind, path)]
     if not found:
         return []
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     return [f"programs are not the image's: {', '.join(sorted(found)[:MOST_NAMED])}{more}"]
+
+
+def _steers_tests(kind: str, path: str) -> bool:
+    folder, _, name = path.rpartition("/")
+    if kind == "A":
+        stands_before = folder in FIRST_FOLDERS or "/glibc-hwcaps/" in path
+        return stands_before or path in LOADED_BY_ALL or name in LOADED_BY_PYTHON or name.endswith(".pth")
+    return folder in PROGRAM_FOLDERS or path.startswith(LIBRARY_FOLDERS) or path in LOADED_BY_ALL
 
 
 def _over_disk(written: int | None, limit_mb: int | None) -> bool:
