@@ -2,7 +2,7 @@
 
 The folder is a task directory whose text files are Jinja templates, and `variants.toml` has one `[[variant]]` table
 per task. Delimiters are `~{ … }~`, `~% … %~` and `~# … #~`, which no shell, awk, git or curl syntax uses. Templates
-run in Jinja's sandbox: loading somebody's suite must not run somebody's code.
+run in Jinja's sandbox, within bounds: loading somebody's suite must not run somebody's code.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 
 import jinja2
 import jinja2.meta
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from harness.formats.bounded import BoundedEnvironment, render
 from harness.formats.build import Identity, build_task
 from harness.formats.harbor import VARIANTS
 from harness.formats.parse import parse_toml
@@ -204,8 +204,8 @@ def _to_json(value: object, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent)
 
 
-def _make_environment() -> ImmutableSandboxedEnvironment:
-    environment = ImmutableSandboxedEnvironment(
+def _make_environment() -> BoundedEnvironment:
+    environment = BoundedEnvironment(
         variable_start_string="~{",
         variable_end_string="}~",
         block_start_string="~%",
@@ -239,6 +239,8 @@ def _compiled(text: str, where: Where, path: str) -> CodeType:
         return _compiled_text(text)
     except jinja2.TemplateSyntaxError as error:
         raise TaskError(f"bad template: {error.message}", place=where.place(path, error.lineno)) from error
+    except (RecursionError, MemoryError, OverflowError) as error:  # constants are folded when it is compiled
+        raise TaskError(f"bad template: {_said(error)}", place=where.place(path)) from error
 
 
 @lru_cache(maxsize=1024)
@@ -250,7 +252,7 @@ def _compiled_text(text: str) -> CodeType:
 def _rendered(template: Template, path: str, names: Mapping[str, Any], where: Where) -> str:
     loaded = jinja2.Template.from_code(ENVIRONMENT, template.code, ENVIRONMENT.make_globals(None))
     try:
-        return loaded.render(names).replace(_RETURN, "\r")
+        return render(ENVIRONMENT, loaded, names).replace(_RETURN, "\r")
     except Exception as error:  # an expression in a template may raise anything
         line = next(
             (
@@ -265,4 +267,9 @@ def _rendered(template: Template, path: str, names: Mapping[str, Any], where: Wh
             unknown = re.match(r"'(\w+)' is undefined", str(error))
             remedy = near_match(unknown.group(1), names) if unknown else ""
             remedy = remedy or f"the variant has: {', '.join(sorted(names))}"
-        raise TaskError(f"rendering failed: {error}", place=where.place(path, line), remedy=remedy) from error
+        raise TaskError(f"rendering failed: {_said(error)}", place=where.place(path, line), remedy=remedy) from error
+
+
+def _said(error: Exception) -> str:
+    """What an exception says, or what it is when it says nothing."""
+    return str(error) or type(error).__name__

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.formats import bounded
 from harness.formats.family import FamilyFormat, read_family, unused_keys
 from harness.records.errors import LoadErrors, TaskError
 from harness.records.task import FileTree, Task
@@ -102,6 +103,33 @@ def test_a_bad_template_has_file_line_and_variant(
     assert error.place == f"{folder}/{path}:{line}{variant}"
     assert message in error.message
     assert remedy in error.remedy
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ('~{ "x" * 10000000000 }~', "'*' would be too large"),
+        ("~{ 10000000000 * [0] }~", "'*' would be too large"),
+        ("~{ 999999 ** 999999 }~", "'**' would be too large"),
+        ("~{ " + "(" * 3000 + "1" + ")" * 3000 + " }~", "recursion"),
+        ("~% macro again() %~~{ again() }~~% endmacro %~~{ again() }~", "recursion"),
+        ("~% for i in range(99999) %~~% for j in range(99999) %~~% endfor %~~% endfor %~", "not done after 0.2 s"),
+        ("~% for i in range(99) %~~% for j in range(99) %~0123456789~% endfor %~~% endfor %~", "90000 characters"),
+        ('~% include "/etc/passwd" %~', "no loader"),
+    ],
+)
+def test_a_template_without_end_is_an_error(
+    make_family: MakeFolder, monkeypatch: pytest.MonkeyPatch, template: str, message: str
+) -> None:
+    monkeypatch.setattr(bounded, "RENDER_S", 0.2)
+    monkeypatch.setattr(bounded, "LARGEST_CHARS", 90_000)
+    assert message in str(fault(make_family(files={"instruction.md": template})))
+
+
+def test_arithmetic_of_templates_is_as_ever(make_family: MakeFolder) -> None:
+    template = '~{ 3 * 4 }~ ~{ "-" * 5 }~ ~{ 2 ** 10 }~ ~{ 2.5 * 2 }~ ~{ 2 ** -1 }~ ~{ [1] * 2 }~ ~{ true * 3 }~'
+    tasks = load(make_family(files={"instruction.md": template}))
+    assert tasks[0].instruction == "12 ----- 1024 5.0 0.5 [1, 1] 3"
 
 
 def test_a_fault_of_all_variants_is_told_once(make_family: MakeFolder) -> None:
