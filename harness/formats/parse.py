@@ -25,8 +25,16 @@ def parse_toml(content: bytes, where: Where, path: str) -> tuple[str, dict[str, 
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise TaskError("not UTF-8", place=where.place(path, line), remedy="save the file as UTF-8") from error
+    if text.startswith("\ufeff"):
+        raise TaskError(
+            "a byte order mark, which TOML does not know",
+            place=where.place(path, 1),
+            remedy="save the file as UTF-8 without one",
+        )
     try:
         return text, tomllib.loads(text)
+    except RecursionError as error:
+        raise TaskError("bad TOML: nested too deeply", place=where.place(path)) from error
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"\(at line (\d+), column \d+\)", str(error))
         line = int(at.group(1)) if at else text.count("\n") + 1
@@ -57,7 +65,7 @@ def _validated(content: bytes) -> TaskToml:
     # The variants of a family often share one task.toml, and parsing it is most of a load's time.
     try:
         return TaskToml.model_validate(tomllib.loads(content.decode("utf-8")))
-    except (ValueError, ValidationError) as error:
+    except (ValueError, ValidationError, RecursionError) as error:
         raise _Problems from error
 
 

@@ -176,7 +176,9 @@ def _task_folders(
             yield _unrecognised(folder, strays, formats)
             return
         for entry in entries:
-            if entry.is_dir():
+            if entry.is_symlink() and folder.resolve().is_relative_to(entry.resolve()):
+                yield TaskError("the link leads back to a folder above it", place=str(entry), remedy="remove the link")
+            elif entry.is_dir():
                 yield from _task_folders(entry, formats, top=False)
 
 

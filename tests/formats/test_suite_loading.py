@@ -92,6 +92,26 @@ def test_duplicate_ids_name_both_places(root: Path, make_task: MakeFolder) -> No
     assert str(root / "more/words") in error.message
 
 
+def test_a_link_that_leads_back_is_an_error_and_no_endless_walk(root: Path) -> None:
+    (root / "more" / "back").symlink_to("..")
+    (root / "itself").symlink_to(".")
+    told = str(fault(root))
+    assert f"{root / 'more' / 'back'}: the link leads back" in told
+    assert f"{root / 'itself'}: the link leads back" in told
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xef\xbb\xbf[agent]\n", "task.toml:1: a byte order mark"),
+        (b"[metadata]\nx = " + b"[" * 5000 + b"]" * 5000, "task.toml: bad TOML: nested too deeply"),
+    ],
+)
+def test_toml_that_cannot_be_read_is_placed(root: Path, content: bytes, message: str) -> None:
+    (root / "words" / "task.toml").write_bytes(content)
+    assert message in str(fault(root))
+
+
 def test_an_empty_suite_is_an_error(tmp_path: Path) -> None:
     assert "no task folder here" in fault(tmp_path).message
 
