@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import docker
 import requests
-from docker.errors import DockerException, ImageNotFound
+from docker.errors import APIError, DockerException, ImageNotFound
 from docker.models.images import Image
 from docker.utils.build import exclude_paths
 
@@ -113,7 +113,8 @@ def build_image(
                     raise _EngineSays(f"not done after {timeout_s:g} s")
         return client.images.get(tag)
     except (DockerException, _EngineSays, OSError) as error:
-        if isinstance(error, requests.RequestException):  # an OSError too, but the engine's matter
+        # An OSError too, but the engine's matter; unlike its answer that the Dockerfile makes no sense.
+        if isinstance(error, requests.RequestException) and not isinstance(error, APIError):
             raise
         log = "".join(f"\n  | {line}" for line in last)
         raise TaskError(

@@ -82,6 +82,12 @@ def test_a_failed_build_shows_its_last_lines(client: docker.DockerClient, task: 
     assert caught.value.place == str(task / "environment/Dockerfile")
 
 
+def test_a_dockerfile_that_makes_no_sense_is_the_tasks_fault(client: docker.DockerClient, task: Path) -> None:
+    (task / "environment/Dockerfile").write_text("NONSENSE\n")
+    with pytest.raises(TaskError, match=r"unknown instruction: NONSENSE[^|]*mend the Dockerfile"):
+        resolve_images(client, images_needed(load_suite(task)), lambda line: None)
+
+
 def test_a_build_that_takes_too_long_ends(client: docker.DockerClient, task: Path) -> None:
     (task / "environment/Dockerfile").write_text(f"FROM {BASE}\nRUN sleep 60\n")
     with pytest.raises(TaskError, match="not done after 0 s"):
