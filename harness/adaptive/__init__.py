@@ -14,20 +14,51 @@ five lines:
 
 from __future__ import annotations
 
-from harness.adaptive.bank import Bank, prior_bank
-from harness.adaptive.bank_file import load_bank, save_bank
-from harness.adaptive.calibrate import Calibration, CalibrationSettings, calibrate
-from harness.adaptive.engine import AdaptiveEngine, EngineSettings
-from harness.adaptive.errors import AdaptiveError
-from harness.adaptive.estimators import Estimate, Estimator, PIrt, PosteriorPredictive, estimator_named
-from harness.adaptive.likelihood import Priors
-from harness.adaptive.policies import DOptimal, PassRate, Policy, Random, policy_named
-from harness.adaptive.provenance import Convergence, Provenance
-from harness.adaptive.responses import Responses
-from harness.adaptive.selection import Candidate, Choice
-from harness.adaptive.simulate import Population, simulate_population
-from harness.adaptive.state import AbilityState, Withdrawal
-from harness.adaptive.stops import EndReason, StandardErrorStop, Stop, StopRule, StopView, TasksStop
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harness.adaptive.bank import Bank, prior_bank
+    from harness.adaptive.bank_file import load_bank, save_bank
+    from harness.adaptive.calibration import Calibration, CalibrationSettings, calibrate
+    from harness.adaptive.engine import AdaptiveEngine, EngineSettings
+    from harness.adaptive.errors import AdaptiveError
+    from harness.adaptive.estimators import Estimate, Estimator, PIrt, PosteriorPredictive, estimator_named
+    from harness.adaptive.likelihood import Priors
+    from harness.adaptive.policies import DOptimal, PassRate, Policy, Random, policy_named
+    from harness.adaptive.provenance import Convergence, Provenance
+    from harness.adaptive.responses import Responses
+    from harness.adaptive.selection import Candidate, Choice
+    from harness.adaptive.simulate import Population, simulate_population
+    from harness.adaptive.state import AbilityState, Withdrawal
+    from harness.adaptive.stops import EndReason, StandardErrorStop, Stop, StopRule, StopView, TasksStop
+
+# Where each public name lives. They are imported when they are asked for: an engine needs no optimiser, and scipy's
+# weighs more than the rest of a coordinator.
+_HOMES = {
+    "bank": "Bank prior_bank",
+    "bank_file": "load_bank save_bank",
+    "calibration": "Calibration CalibrationSettings calibrate",
+    "engine": "AdaptiveEngine EngineSettings",
+    "errors": "AdaptiveError",
+    "estimators": "Estimate Estimator PIrt PosteriorPredictive estimator_named",
+    "likelihood": "Priors",
+    "policies": "DOptimal PassRate Policy Random policy_named",
+    "provenance": "Convergence Provenance",
+    "responses": "Responses",
+    "selection": "Candidate Choice",
+    "simulate": "Population simulate_population",
+    "state": "AbilityState Withdrawal",
+    "stops": "EndReason StandardErrorStop Stop StopRule StopView TasksStop",
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+
 
 __all__ = [
     "AbilityState",

@@ -18,9 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
-from harness.adaptive.arrays import FloatArray, IntArray, frozen, sigmoid
+from harness.adaptive.arrays import FloatArray, IntArray, frozen, normal_quantile, sigmoid
 from harness.adaptive.errors import AdaptiveError
 from harness.adaptive.keys import mix, name_keys, seeded_keys, uniforms
 from harness.adaptive.responses import Responses
@@ -102,7 +101,7 @@ def simulate_population(
     theta = np.column_stack([_normals(seed, f"ability {axis}", agent_ids) for axis in range(d)])
     order = np.argsort(theta[:, 0], kind="stable")
     jitter = uniforms(seeded_keys(seed, "stratum", agent_ids))
-    theta[order, 0] = ndtri((np.arange(n_agents) + jitter[order]) / n_agents)
+    theta[order, 0] = normal_quantile((np.arange(n_agents) + jitter[order]) / n_agents)
     alpha = np.zeros((len(item_ids), d))
     alpha[:, 0] = GENERAL_LOADING_MEDIAN * np.exp(GENERAL_LOADING_LOG_SD * _normals(seed, "loading", item_ids))
     if d > 1:
@@ -115,4 +114,4 @@ def simulate_population(
 
 
 def _normals(seed: int, purpose: str, names: Sequence[str]) -> FloatArray:
-    return np.asarray(ndtri(uniforms(seeded_keys(seed, purpose, names))), dtype=np.float64)
+    return np.asarray(normal_quantile(uniforms(seeded_keys(seed, purpose, names))), dtype=np.float64)

@@ -5,20 +5,16 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from threadpoolctl import threadpool_limits
-
 from harness.adaptive.bank import Bank, prior_bank
 from harness.adaptive.bank_file import load_bank, save_bank
-from harness.adaptive.calibrate import CalibrationSettings, calibrate
 from harness.adaptive.engine import AdaptiveEngine, EngineSettings
 from harness.adaptive.policies import policy_named
-from harness.adaptive.responses import Responses
 from harness.adaptive.stops import StandardErrorStop, StopRule, TasksStop
+from harness.api.calibrating import calibrated_bank
 from harness.api.request import AdaptiveRequest
 from harness.protocols import EvidenceStore
 from harness.records.errors import ConfigError
 from harness.records.run import AdaptiveConfig, RunConfig
-from harness.store.history import read_history
 
 
 def make_bank(request: AdaptiveRequest, tasks: tuple[str, ...]) -> Bank:
@@ -27,17 +23,7 @@ def make_bank(request: AdaptiveRequest, tasks: tuple[str, ...]) -> Bank:
         return load_bank(request.bank).align(tasks)
     if request.history is None:
         return prior_bank(tasks, seed=request.seed)
-    history = read_history(Path(request.history))
-    responses = Responses(
-        run_ids=history.run_ids,
-        item_ids=history.tasks,
-        passes=history.passes.astype(float),
-        trials=history.trials.astype(float),
-        dates=history.dates,
-    )
-    settings = CalibrationSettings(dims=request.dims or "auto", seed=request.seed)
-    with threadpool_limits(1, user_api="blas"):
-        return calibrate(responses, settings).bank.align(tasks)
+    return calibrated_bank(request.history, request.dims, request.seed).align(tasks)
 
 
 def keep_bank(bank: Bank, store: EvidenceStore) -> str:

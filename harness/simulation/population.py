@@ -19,9 +19,8 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from scipy.special import ndtri
 
-from harness.adaptive.arrays import FloatArray, IntArray, KeyArray, frozen
+from harness.adaptive.arrays import FloatArray, IntArray, KeyArray, frozen, normal_quantile
 from harness.adaptive.keys import mix, name_keys, seeded_keys, uniforms
 from harness.adaptive.simulate import Population, simulate_population
 from harness.records.errors import ConfigError
@@ -156,8 +155,8 @@ def _law(tasks: Sequence[Task], drawn: Population) -> Population:
     offsets = np.array([DIFFICULTY.get(task.difficulty or "medium", 0.0) for task in tasks])
     beta = (
         offsets
-        + FAMILY_SD * ndtri(uniforms(seeded_keys(drawn.seed, "family difficulty", families)))
-        + TASK_SD * ndtri(uniforms(seeded_keys(drawn.seed, "task difficulty", drawn.item_ids)))
+        + FAMILY_SD * normal_quantile(uniforms(seeded_keys(drawn.seed, "family difficulty", families)))
+        + TASK_SD * normal_quantile(uniforms(seeded_keys(drawn.seed, "task difficulty", drawn.item_ids)))
     )
     alpha = drawn.alpha.copy()
     specific = alpha.shape[1] - 1

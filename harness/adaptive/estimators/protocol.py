@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from scipy.special import ndtri
 
-from harness.adaptive.arrays import FloatArray
+from harness.adaptive.arrays import FloatArray, normal_quantile
 from harness.adaptive.errors import EngineError
 from harness.adaptive.state import AbilityState
 
@@ -72,7 +71,7 @@ def normal_interval(state: AbilityState, expected_rest: float, variance: float, 
         nan = float("nan")
         return Estimate(nan, nan, nan, level, executed, n, nan, method)
     value, error = (passed + expected_rest) / n, float(np.sqrt(variance)) / n
-    reach = float(ndtri(0.5 + level / 2.0)) * error
+    reach = float(normal_quantile(0.5 + level / 2.0)) * error
     least, most = passed / n, (passed + n - executed) / n
     return Estimate(
         value=value,

@@ -17,7 +17,7 @@ from harness.adaptive import (
     calibrate,
     simulate_population,
 )
-from harness.adaptive.calibrate import simplest_within_one_error
+from harness.adaptive.calibration import simplest_within_one_error
 from harness.adaptive.errors import CalibrationError, ResponsesError, UnconvergedBankError
 from harness.adaptive.fit import starting_point
 from harness.adaptive.items import ALL_FAILED, ALL_PASSED, EMPTY, REVERSED, SINGLE
