@@ -60,7 +60,7 @@ def _from_file(name: str) -> Any:
     sys.modules[module_name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # a user's file may raise anything; say where
+    except (Exception, SystemExit) as error:  # a user's file may raise anything; say where
         raise ConfigError(
             f"importing it raised {type(error).__name__}: {error}", place=path_text, remedy="mend the file"
         ) from error

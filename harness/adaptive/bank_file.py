@@ -56,9 +56,8 @@ def load_bank(path: str | os.PathLike[str]) -> Bank:
     Raises
     ------
     BankFileError
-        If the file is no bank, has another format version, or its content does not give the digest it states.
-    OSError
-        If it cannot be read.
+        If the file cannot be read, is no bank, has another format version, or its content does not give the digest
+        it states.
     """
     place = os.fspath(path)
     try:
@@ -66,6 +65,10 @@ def load_bank(path: str | os.PathLike[str]) -> Bank:
             document = json.loads(bytes(members["document"]).decode())
             arrays = {name: members[name] for name in _ARRAYS}
             covariance = members["item_covariance"] if "item_covariance" in members.files else None
+    except OSError as fault:
+        raise BankFileError(
+            f"cannot be read ({fault.strerror})", place=place, remedy="Give the path of a file written by save_bank"
+        ) from fault
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as fault:
         raise BankFileError(
             f"not a bank file ({fault})", place=place, remedy="Give a file written by save_bank"

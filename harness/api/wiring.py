@@ -18,7 +18,7 @@ from harness.billing.prices import PriceTable, load_prices
 from harness.billing.usage import normalise
 from harness.gateway.openai import OpenAIChat
 from harness.protocols import ChatModel, EvidenceStore, Grader, SandboxProvider, Solver
-from harness.records.errors import ConfigError
+from harness.records.errors import AssayError, ConfigError
 from harness.records.suite import Suite
 from harness.records.trial import SolverSpec
 from harness.records.usage import Usage
@@ -43,23 +43,38 @@ def find_solver(name: str, options: Mapping[str, Any]) -> SolverPlugin:
     if run is None or not inspect.iscoroutinefunction(run):
         raise ConfigError(f"{name!r} is not a solver", remedy="a solver has `async def run(self, episode)`")
     check_options = getattr(found, "check_options", None)
-    if check_options is not None:
-        check_options(options)
+    try:
+        if check_options is not None:
+            check_options(options)
+        actor = Actor(getattr(found, "actor", "agent")).value
+    except AssayError:
+        raise
+    except (Exception, SystemExit) as error:  # a user's file may raise anything
+        message = f"solver {name!r} cannot be used: {type(error).__name__}: {error}"
+        raise ConfigError(message, remedy="mend its `check_options` or its class attributes") from error
     spec = SolverSpec(
         name=name,
         version=str(getattr(found, "version", "0")),
         options=dict(options),
-        actor=Actor(getattr(found, "actor", "agent")).value,
+        actor=actor,
         uses_solution=bool(getattr(found, "uses_solution", False)),
         code_digest=plugins.code_digest(found),
         metered=bool(getattr(found, "metered", True)),
     )
-    return SolverPlugin(found, spec, bool(getattr(found, "needs_model", False)))
+    plugin = SolverPlugin(found, spec, bool(getattr(found, "needs_model", False)))
+    make_solver(plugin)  # one that cannot be made is known before anything is spent
+    return plugin
 
 
 def make_solver(plugin: SolverPlugin) -> Solver:
-    """A fresh solver for one trial: an instance of a class, or the object itself."""
-    made: Any = plugin.make() if inspect.isclass(plugin.make) else plugin.make
+    """A fresh solver for one trial: an instance of a class, or the object itself. Raises ConfigError."""
+    try:
+        made: Any = plugin.make() if inspect.isclass(plugin.make) else plugin.make
+    except (Exception, SystemExit) as error:  # a user's class may raise anything
+        message = f"making solver {plugin.spec.name!r} raised {type(error).__name__}: {error}"
+        raise ConfigError(
+            message, remedy="a solver's class is called without arguments, once for each trial"
+        ) from error
     solver: Solver = made
     return solver
 

@@ -13,6 +13,7 @@ from harness.api.request import DEFAULT_STORE, RunRequest
 from harness.api.runs import Watch, execute, resume_async
 from harness.cli.exits import Exit
 from harness.cli.options import print_json, say
+from harness.cli.streams import results_only
 from harness.records.errors import ConfigError
 from harness.report.live import live_display
 from harness.report.summary import Summary
@@ -49,7 +50,8 @@ def _watched(work: Callable[[Watch], Awaitable[Summary]]) -> tuple[Summary, bool
                 group.cancel_scope.cancel()
         return summary
 
-    return _unwrapped(main), control.interrupted
+    with results_only():
+        return _unwrapped(main), control.interrupted
 
 
 def _unwrapped(main: Callable[[], Awaitable[Summary]]) -> Summary:

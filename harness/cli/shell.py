@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import threading
 import traceback
 from typing import Any
 
@@ -16,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from harness.cli.exits import Exit
+from harness.cli.streams import leave
 
 COMMANDS = {
     "doctor": "Say what works on this machine, what does not, and what to do about it.",
@@ -94,7 +96,16 @@ def _options(
 
 def run_command_line() -> None:
     """Parse, run, and turn an error into one message and a documented exit code."""
-    # Imported late: `assay --help` needs none of it.
+    before = frozenset(threading.enumerate())
+    try:
+        _run()
+    except SystemExit as ended:
+        if isinstance(ended.code, int):
+            leave(ended.code, before)
+        raise
+
+
+def _run() -> None:
     try:
         app()
     except KeyboardInterrupt:

@@ -149,10 +149,15 @@ class Trial:
 
     async def _interact(self, sandbox: Sandbox) -> None:
         self._move(TrialState.INTERACTING)
-        solver = self.services.solver(self.plan.solver)
         model = self.services.model if self.plan.model is not None else None
-        cast = Cast(self.plan, solver, sandbox, model, self.services.price, self.journal)
-        await interact(cast, self.interaction)
+        try:
+            solver = self.services.solver(self.plan.solver)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # a user's class may raise anything
+            self.interaction.open()
+            self.interaction.close(StopReason.SOLVER_ERROR, str(error), Reason.SOLVER_ERROR)
+        else:
+            cast = Cast(self.plan, solver, sandbox, model, self.services.price, self.journal)
+            await interact(cast, self.interaction)
         stop = self.interaction.stop or StopReason.FINISHED
         self.ending.stop, self.ending.seconds = stop, self.interaction.elapsed_s
         self.ending.reason, self.ending.detail = self.interaction.reason, self.interaction.detail

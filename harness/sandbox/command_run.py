@@ -119,7 +119,8 @@ class CommandRun:
             )["Id"]
             return client.exec_start(self.exec_id, socket=True)
 
-        connection = await self.container.engine.call("starting a command", create_and_start, place=place)
+        async with self.processes.turn:
+            connection = await self.container.engine.call("starting a command", create_and_start, place=place)
         if command.stdin is not None:
             refuse_stdin_over_tls(connection, place)
         return ExecStream(connection, command.stdin, place)
@@ -185,9 +186,10 @@ class CommandRun:
         """End the command and everything it started; returns how many processes that were."""
         if not self.exec_id:
             return 0
-        if not await self._await_start():
-            return await self.processes.end_unseen()
-        return await self.processes.end_newer(before, await self._roots_of_others())
+        async with self.processes.turn:
+            if not await self._await_start():
+                return await self.processes.end_unseen()
+            return await self.processes.end_newer(before, await self._roots_of_others())
 
     async def _await_start(self) -> bool:
         """Whether the command is up, or over: before that there is nothing to kill, and something to come."""
@@ -203,6 +205,7 @@ class CommandRun:
         roots = set()
         for other in tuple(self.siblings):
             if other is not self and other.exec_id:
+                await other._await_start()
                 state = await other._state()
                 roots |= {state.pid} if state.running and state.pid else set()
         return roots

@@ -42,6 +42,9 @@ class ContainerProcesses:
         self._container = container
         self._host_signals = host_signals
         self._view: HostView | None = None
+        # While something is ended nothing starts, and endings take turns: a command that is on its way up has no number
+        # yet by which it could be spared, and an engine that starts one in a frozen container waits for ever.
+        self.turn = anyio.Lock()
         self.restarts = 0
         self._kills_before_restart = 0
         self._look(started)
@@ -103,6 +106,10 @@ class ContainerProcesses:
 
     async def end_all(self) -> ProcessReport:
         """End everything but the keeper."""
+        async with self.turn:
+            return await self._end_all()
+
+    async def _end_all(self) -> ProcessReport:
         started_s = time.monotonic()
         method = "signal"
         try:

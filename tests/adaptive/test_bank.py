@@ -51,7 +51,7 @@ def test_what_is_no_bank_is_refused_with_its_name(bank: Bank, tmp_path: Path) ->
     np.savez(path, alpha=np.array([{}], dtype=object), document=np.zeros(1, dtype=np.uint8))
     with pytest.raises(BankFileError, match="not a bank file"):
         load_bank(path)
-    with pytest.raises(OSError, match="absent"):
+    with pytest.raises(BankFileError, match="absent: cannot be read"):
         load_bank(tmp_path / "absent")
 
 

@@ -236,6 +236,41 @@ async def test_two_commands_at_once_are_ended_apart(provider: DockerSandboxProvi
     assert (results["long"].exit_code, results["long"].stdout.text) == (0, "done\n")
 
 
+async def test_commands_cut_off_while_they_start_do_not_freeze_the_container(
+    provider: DockerSandboxProvider, base_pin: ImagePin
+) -> None:
+    """An engine that is asked to start a command in a frozen container answers neither that nor anything after."""
+    command = Command(argv=("bash", "-c", "sleep 1; echo late >> /app/late"), timeout_s=30)
+    for cut_after_s in (0.01, 0.05, 0.15):
+        async with provider.open(spec(base_pin)) as sandbox:
+            with anyio.fail_after(60):
+                with anyio.move_on_after(cut_after_s):
+                    async with anyio.create_task_group() as group:
+                        for _ in range(6):
+                            group.start_soon(sandbox.exec, command)
+                assert await processes_of(sandbox) == [("S", KEEPER_PATH)]
+                await anyio.sleep(1.2)
+                assert await sandbox.list("/app") == ()
+
+
+async def test_a_command_cut_off_spares_one_that_is_starting(
+    provider: DockerSandboxProvider, base_pin: ImagePin
+) -> None:
+    async with provider.open(spec(base_pin)) as sandbox:
+        codes = []
+
+        async def other() -> None:
+            await anyio.sleep(0.5)
+            for _ in range(8):
+                codes.append((await sh(sandbox, "sleep 0.05")).exit_code)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(other)
+            for _ in range(4):
+                assert (await sh(sandbox, "sleep 60", timeout_s=0.6)).timed_out
+        assert codes == [0] * 8
+
+
 async def test_an_image_with_nothing_in_it_will_do(bare_pin: ImagePin, provider: DockerSandboxProvider) -> None:
     async with provider.open(spec(bare_pin)) as sandbox:
         result = await sandbox.exec(Command(argv=("/waits",), timeout_s=1.0))
