@@ -24,6 +24,9 @@ class Dialect(StrEnum):
     GEMINI = "gemini"
 
 
+MOST_TOKENS = 10**12  # of one response: no count that is larger was counted
+
+
 class _Contradiction(Exception):
     """A count is no count, or counts contradict each other."""
 
@@ -162,6 +165,8 @@ def _count(raw: Mapping[str, Any], *names: str) -> int | None:
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or value != value // 1:
+            raise _Contradiction
+        if value > MOST_TOKENS:
             raise _Contradiction
         return int(value)
     return None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from harness.records.errors import ProviderFault
 
 TIMEOUT = httpx.Timeout(600.0, connect=15.0)
 LIMITS = httpx.Limits(max_connections=64, max_keepalive_connections=64)
+LARGEST_BYTES = 32 * 1024 * 1024  # of one answer, decoded: a long one has a hundredth of it
 REMEDIES = {
     401: "check the API key (--api-key-env names the variable that holds it)",
     403: "the key may not use this model",
@@ -122,16 +124,19 @@ class OpenAIChat:
 
     async def _ask(self, body: bytes) -> _Answer:
         try:
-            response = await self._client.post(self._url, content=body)
+            async with self._client.stream("POST", self._url, content=body) as response:
+                content = b"".join([piece async for piece in _bounded(response)])
+        except FailedAttempt as failed:
+            return _Answer(failed=failed)
         except httpx.ConnectError as error:
             return _Answer(failed=_no_response(error), charged=False)
         except httpx.RequestError as error:
             return _Answer(failed=_no_response(error))  # it may have been answered, and charged
         if response.status_code != 200:
-            return _Answer(failed=_refused(response, response.text), charged=False)
+            return _Answer(failed=_refused(response, content.decode("utf-8", "replace")), charged=False)
         try:
-            parsed = response.json()
-        except ValueError as error:
+            parsed = json.loads(content)
+        except (ValueError, RecursionError) as error:
             return _Answer(failed=FailedAttempt(f"the response is not JSON: {error}", status=200))
         return self._read(parsed)
 
@@ -140,9 +145,9 @@ class OpenAIChat:
         try:
             async with self._client.stream("POST", self._url, content=body) as response:
                 if response.status_code != 200:
-                    text = (await response.aread()).decode("utf-8", "replace")
+                    text = b"".join([piece async for piece in _bounded(response)]).decode("utf-8", "replace")
                     return _Answer(failed=_refused(response, text), charged=False)
-                async for line in response.aiter_lines():
+                async for line in _lines(response):
                     streamed.feed(line)
         except httpx.ConnectError as error:
             return _Answer(failed=_no_response(error), charged=False)
@@ -172,6 +177,25 @@ class OpenAIChat:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.aclose()
+
+
+async def _bounded(response: httpx.Response) -> AsyncIterator[bytes]:
+    """The decoded body piece by piece. Raises FailedAttempt beyond LARGEST_BYTES: answers have an end."""
+    size = 0
+    async for piece in response.aiter_bytes(65_536):
+        size += len(piece)
+        if size > LARGEST_BYTES:
+            raise FailedAttempt(f"the answer is larger than {LARGEST_BYTES} bytes", status=200)
+        yield piece
+
+
+async def _lines(response: httpx.Response) -> AsyncIterator[str]:
+    rest = b""
+    async for piece in _bounded(response):
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            yield line.decode("utf-8", "replace").rstrip("\r")
+    yield rest.decode("utf-8", "replace").rstrip("\r")
 
 
 def _worth_retrying(error: BaseException) -> bool:

@@ -117,7 +117,7 @@ class StreamedReply:
             return
         try:
             event = json.loads(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise FailedAttempt(f"the stream holds a broken event: {error}") from error
         if not isinstance(event, Mapping):
             return
@@ -125,8 +125,11 @@ class StreamedReply:
             raise FailedAttempt(f"the stream ended in an error: {event['error']}", status=200)
         self._head = {key: event.get(key, self._head.get(key)) for key in ("id", "model")}
         self._usage = event.get("usage") or self._usage
-        for choice in event.get("choices") or ():
-            self._take(choice)
+        try:
+            for choice in event.get("choices") or ():
+                self._take(choice)
+        except (AttributeError, TypeError, ValueError, OverflowError) as error:
+            raise FailedAttempt(f"the stream holds an event of another shape: {error}", status=200) from error
 
     def _take(self, choice: Mapping[str, Any]) -> None:
         delta = choice.get("delta") or {}

@@ -94,6 +94,8 @@ def test_gemini_counts_cached_in_the_prompt_and_tools_beside_it() -> None:
         {"prompt_tokens": True, "completion_tokens": 4},
         {"prompt_tokens": "12", "completion_tokens": 4},
         {"prompt_tokens": 1.5, "completion_tokens": 4},
+        {"prompt_tokens": 10, "completion_tokens": 1e300},
+        {"prompt_tokens": 10**30, "completion_tokens": 1},
         {"prompt_tokens": float("nan"), "completion_tokens": 4},
         {"prompt_tokens": float("inf"), "completion_tokens": 4},
         {"prompt_tokens": 5, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 6}},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -158,6 +158,53 @@ async def test_a_response_without_an_answer_is_a_failed_attempt_that_was_charged
     assert isinstance(reply, ChatReply)
     assert attempts[0].charged is True
     assert attempts[0].error
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_answer_without_end_is_cut_and_no_answer(monkeypatch: pytest.MonkeyPatch, stream: bool) -> None:
+    monkeypatch.setattr("harness.gateway.openai.LARGEST_BYTES", 100_000)
+    taken = 0
+
+    async def flood() -> AsyncIterator[bytes]:
+        nonlocal taken
+        while True:
+            taken += 10_000
+            yield b"x" * 10_000
+
+    fault, attempts = await ask(Service(httpx.Response(200, content=flood())), stream=stream, attempts=1)
+    assert isinstance(fault, ProviderFault)
+    assert "larger than 100000 bytes" in str(fault)
+    assert attempts[0].charged is None
+    assert taken < 400_000
+
+
+@pytest.mark.parametrize("content", [b'{"choices":' + b"[" * 100_000, b"\xff\xfe", b"<html>", b"", b"NaN"])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_is_no_answer_is_the_services_fault(content: bytes, stream: bool) -> None:
+    content = b"data: " + content + b"\n\n" if stream else content
+    fault, _ = await ask(Service(httpx.Response(200, content=content)), stream=stream)
+    assert isinstance(fault, ProviderFault)
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        5,
+        "text",
+        [5],
+        [{"delta": 5}],
+        [{"delta": {"tool_calls": 5}}],
+        [{"delta": {"tool_calls": [5]}}],
+        [{"delta": {"tool_calls": [{"index": "x"}]}}],
+        [{"delta": {"tool_calls": [{"index": None}]}}],
+        [{"delta": {"tool_calls": [{"function": {"name": 5}}]}}],
+        [{"delta": {"tool_calls": [{"function": {"arguments": {"a": 1}}}]}}],
+    ],
+)
+async def test_a_stream_of_another_shape_is_the_services_fault(choices: Any) -> None:
+    fault, _ = await ask(Service(events({"id": "r", "choices": choices})), stream=True)
+    assert isinstance(fault, ProviderFault)
+    assert "another shape" in str(fault)
 
 
 def events(*bodies: Any, done: bool = True) -> httpx.Response:
