@@ -156,6 +156,7 @@ class MeteredModel:
         async def on_attempt(attempt: Attempt) -> None:
             own = self.journal.new_span()
             self.journal.note("model.attempt", attempt.plain(), actor=Actor.AGENT, span=own, parent=span)
+            self.interaction.unanswered = attempt.error or ""
             if attempt.error is not None and attempt.charged is not False:
                 # Paid for, or perhaps, and of no use. Where the service did not live to say how much, the budget is
                 # charged for what was sent; the bill says that it is not known.

@@ -33,6 +33,7 @@ class Interaction:
     provider_fault: ProviderFault | None = None
     store_fault: StoreError | None = None  # the store failed under an action: what the solver does is not written down
     completed_calls: int = 0
+    unanswered: str = ""  # what the service last did instead of answering
     started_s: float = 0.0
     ended_s: float | None = None
     _open: bool = False
@@ -49,7 +50,10 @@ class Interaction:
         return (self.now() if self.ended_s is None else self.ended_s) - self.started_s
 
     def close_for_time(self) -> None:
-        """Close because the wall-time budget is used up."""
+        """Close because the wall-time budget is used up: by the solver, or by a service that never gave an answer."""
+        if self.unanswered and self.completed_calls == 0:
+            detail = f"the model service gave no answer in {self.budget.wall_s} s: {self.unanswered}"
+            self.close(StopReason.INFRASTRUCTURE, detail, Reason.PROVIDER)
         self.close(StopReason.TIME, f"{self.budget.wall_s} s of wall time used")
 
     @property

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
 import pytest
 
-from harness.protocols import Episode
+from harness.protocols import Episode, OnAttempt, Solver
+from harness.records.chat import Attempt, ChatReply, ChatRequest
 from harness.records.errors import ProviderFault
 from harness.records.grade import TrialResult
 from harness.records.task import Budget, Environment, Grading, Limits, Task
+from harness.records.trial import SolverSpec
 from harness.records.vocabulary import GradingEnvironment, Outcome, Reason, StopReason
 from harness.runner.services import Services
 from harness.runner.trial import Trial
@@ -206,6 +208,20 @@ async def test_a_solvers_own_exception_is_its_error_whatever_its_class(raised: B
     assert type(raised).__name__ in result.detail
 
 
+@pytest.mark.parametrize("raised", [ValueError("cannot"), SystemExit("cannot")])
+async def test_a_solver_that_cannot_be_made_is_its_own_error(raised: BaseException) -> None:
+    def make(spec: SolverSpec) -> Solver:
+        raise raised
+
+    result = await carry_out(replace(make_services(nothing), solver=make))
+    assert (result.stop, result.outcome, result.reason) == (
+        StopReason.SOLVER_ERROR,
+        Outcome.UNGRADED,
+        Reason.SOLVER_ERROR,
+    )
+    assert (result.detail, result.seconds) == ("cannot", 0.0)
+
+
 async def test_an_overshooting_reply_is_kept_booked_and_ends_the_trial() -> None:
     async def chatty(episode: Episode) -> None:
         assert episode.model is not None
@@ -252,6 +268,19 @@ async def test_an_account_that_cannot_be_kept_stops_the_trial(budget: Budget) ->
     assert (result.calls, result.calls_without_usage, result.cost_usd) == (1, 1, None)
 
 
+@dataclass
+class Unreachable:
+    """A service that asks to be left alone for longer than any budget."""
+
+    name: str = "fake-1"
+    provider: str = "fake"
+
+    async def chat(self, request: ChatRequest, on_attempt: OnAttempt) -> ChatReply:
+        await on_attempt(Attempt(number=1, status=429, error="429 for ever", duration_s=0.0, charged=False))
+        await anyio.sleep(3600)
+        raise AssertionError("the budget ends the wait")
+
+
 async def test_a_provider_that_never_answers_is_no_fail_of_the_agent() -> None:
     async def gives_up(episode: Episode) -> None:
         assert episode.model is not None
@@ -267,6 +296,14 @@ async def test_a_provider_that_never_answers_is_no_fail_of_the_agent() -> None:
         Reason.PROVIDER,
         StopReason.INFRASTRUCTURE,
     )
+    failing = make_services(gives_up, model=Unreachable())
+    result = await carry_out(failing, model="fake-1", budget=Budget(wall_s=5.0))
+    assert (result.outcome, result.reason, result.stop) == (
+        Outcome.UNGRADED,
+        Reason.PROVIDER,
+        StopReason.INFRASTRUCTURE,
+    )
+    assert "no answer in 5.0 s: 429 for ever" in result.detail
     silent = make_services(gives_up, model=FakeModel([reply()]))
     assert (await carry_out(silent, model="fake-1")).outcome is Outcome.FAILED
 
