@@ -55,7 +55,9 @@ def test_a_bad_request_names_its_key(values: dict[str, Any], words: str) -> None
 
 def test_broken_toml_and_missing_files_are_configuration_errors(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text("suite = \n")
-    for name in ("a.toml", "none.toml"):
+    (tmp_path / "deep.toml").write_text("suite = " + "[" * 5000)
+    (tmp_path / "folder.toml").mkdir()
+    for name in ("a.toml", "none.toml", "deep.toml", "folder.toml"):
         with pytest.raises(ConfigError) as caught:
             read_request(tmp_path / name)
         assert name in str(caught.value)
