@@ -40,7 +40,7 @@ class SimulationRequest(Record):
 class RunRequest(Record):
     """One run. Every field is a key of a configuration file; most are options of `assay run` too."""
 
-    suite: str
+    suite: str = Field(min_length=1)
     solver: str = "agent"
     solver_options: dict[str, Any] = {}
     tasks: tuple[str, ...] = ()  # globs over task ids; empty: all
@@ -60,7 +60,7 @@ class RunRequest(Record):
     prices: str | None = None  # a price table (TOML); genai-prices when None
     allow_unknown_price: bool = False
     secrets: tuple[str, ...] = ()  # further environment variables whose values must never be stored
-    store: str = DEFAULT_STORE
+    store: str = Field(default=DEFAULT_STORE, min_length=1)
 
     @model_validator(mode="after")
     def _one_source_of_items(self) -> Self:

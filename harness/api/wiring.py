@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
+from urllib.parse import urlsplit
 
 from harness import plugins
 from harness.api.request import RunRequest
@@ -107,7 +108,12 @@ def price_known(request: RunRequest, prices: PriceTable) -> bool:
 
 def service_url(request: RunRequest) -> str:
     """The model service's address: as asked, as $OPENAI_BASE_URL says, or OpenAI's own."""
-    return request.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
+    url = request.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        remedy = "give it whole, like http://127.0.0.1:8000/v1 (--base-url, or $OPENAI_BASE_URL)"
+        raise ConfigError(f"{url!r} is no address of a model service", remedy=remedy)
+    return url
 
 
 def check_prices(request: RunRequest, suite: Suite, prices: PriceTable) -> None:

@@ -43,6 +43,8 @@ def test_options_override_the_file(tmp_path: Path) -> None:
         ({"suite": "s", "budget": {"wall_s": -5}}, "budget.wall_s"),
         ({"suite": "s", "budget": {"wall_s": float("nan")}}, "budget.wall_s"),
         ({}, "suite"),
+        ({"suite": ""}, "suite"),
+        ({"suite": "s", "store": ""}, "store"),
         ({"suite": "s", "adaptive": {"history": "a", "bank": "b"}}, "not both"),
         ({"suite": "s", "repeats": 2, "adaptive": {}}, "repeats must be 1"),
     ],

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.api.wiring import find_solver
+from harness.api.request import RunRequest
+from harness.api.wiring import find_solver, service_url
 from harness.records.errors import ConfigError
 
 BODY = "    async def run(self, episode): pass\n"
@@ -41,3 +42,12 @@ def test_one_that_can_be_used_is_found(tmp_path: Path) -> None:
     path.write_text(f"class X:\n    version = 3\n{BODY}")
     plugin = find_solver(f"{path}:X", {"a": 1})
     assert (plugin.spec.version, plugin.spec.options, plugin.needs_model) == ("3", {"a": 1}, False)
+
+
+@pytest.mark.parametrize("url", ["nothing", "127.0.0.1:8000/v1", "ftp://x/v1", "http://", "https:/x/v1"])
+def test_an_address_that_is_none_is_told_at_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="no address of a model service"):
+        service_url(RunRequest(suite="s", base_url=url))
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    with pytest.raises(ConfigError, match="no address of a model service"):
+        service_url(RunRequest(suite="s"))
