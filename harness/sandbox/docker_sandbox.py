@@ -6,6 +6,7 @@ from harness.records.errors import SandboxFault
 from harness.records.execution import Command, ExecResult, Health, ProcessReport, SandboxFacts, SandboxSpec
 from harness.records.task import FileTree
 from harness.records.vocabulary import Reason
+from harness.sandbox.arguments import refusal
 from harness.sandbox.command_run import CommandRun
 from harness.sandbox.container import Container
 from harness.sandbox.container_files import ContainerFiles
@@ -37,6 +38,8 @@ class DockerSandbox:
         return self._facts
 
     async def exec(self, command: Command) -> ExecResult:
+        if (refused := refusal(command)) is not None:
+            return refused
         run = CommandRun(self._container, self._processes, command, command.user or self._user, self._running)
         try:
             return await run.run()

@@ -40,6 +40,7 @@ from harness.records.execution import (
 )
 from harness.records.task import FileTree, ImagePin
 from harness.records.vocabulary import Reason
+from harness.sandbox.arguments import refusal
 from harness.sandbox.capture import StreamCapture
 from harness.sandbox.memory_files import MemoryFiles
 from harness.sandbox.memory_process import Background, Process, Program
@@ -126,6 +127,8 @@ class MemorySandbox:
     async def exec(self, command: Command) -> ExecResult:
         await self._enter("exec")
         self.commands.append(command)
+        if (refused := refusal(command)) is not None:
+            return refused
         half = command.output_bytes - command.output_bytes // 2
         process = Process(
             command=command,

@@ -351,6 +351,26 @@ class SandboxContract(ABC):
             assert not [item for item in await provider.leftovers() if item.run == "dead-run"]
             await provider.remove(left[0])  # gone already: no fault
 
+    async def test_a_command_that_cannot_be_started_ends_and_harms_nothing(
+        self, provider: SandboxProvider, pin: ImagePin
+    ) -> None:
+        longest = "x" * 131_071
+        async with provider.open(self.spec(pin)) as sandbox:
+            for argv, env, words in (
+                (("true", longest + "x"), {}, "131072 bytes"),
+                (("true", *[longest] * 12), {}, "at most 1500000"),
+                (("true", *["y"] * 200_000), {}, "at most 1500000"),
+                (("echo", "a\0b"), {}, "NUL"),
+                (("true",), {"A": "\0"}, "NUL"),
+                (("true",), {"A=B": "x"}, "variable's name"),
+                (("true",), {"": "x"}, "variable's name"),
+            ):
+                with anyio.fail_after(30):
+                    result = await sandbox.exec(Command(argv=argv, env=env, timeout_s=20))
+                assert (result.exit_code, result.timed_out) == (126, False)
+                assert words in result.stderr.text
+            assert (await sh(sandbox, f"echo {longest[:100_000]}")).exit_code == 0
+
     async def test_the_same_trial_may_be_open_twice(self, provider: SandboxProvider, pin: ImagePin) -> None:
         names = set()
 
