@@ -5,6 +5,6 @@ from __future__ import annotations
 
 def main() -> None:
     """Entry point of the `assay` script."""
-    from harness.cli.shell import run_command_line
+    from harness.cli.shell import run_process
 
-    run_command_line()
+    run_process()

@@ -94,18 +94,19 @@ def _options(
         os.environ["ASSAY_DEBUG"] = "1"
 
 
-def run_command_line() -> None:
-    """Parse, run, and turn an error into one message and a documented exit code."""
+def run_process() -> None:
+    """The command as a process of its own: ends with it, whatever threads a solver left behind."""
     before = frozenset(threading.enumerate())
     try:
-        _run()
+        run_command_line()
     except SystemExit as ended:
         if isinstance(ended.code, int):
             leave(ended.code, before)
         raise
 
 
-def _run() -> None:
+def run_command_line() -> None:
+    """Parse, run, and turn an error into one message and a documented exit code. Raises SystemExit, also in a test."""
     try:
         app()
     except KeyboardInterrupt:

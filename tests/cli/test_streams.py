@@ -29,7 +29,7 @@ def app():
     print("result")
     sys.exit(3)
 shell.app = app
-shell.run_command_line()
+shell.run_process()
 """
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import docker
 
 from harness.api.suites import load_suite
-from harness.cli import main
+from harness.cli.shell import run_command_line
 from harness.formats.lock import LOCK_FILE, make_lock, write_lock
 from harness.formats.suite import load_suite as load_from_disk
 from harness.records.run import TrialRow
@@ -166,7 +166,7 @@ def assay(*arguments: str) -> Done:
     code: Any = 0
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            main()
+            run_command_line()
     except SystemExit as exit_:
         code = exit_.code
     finally:
