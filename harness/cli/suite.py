@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from harness.bootstrap.images import resolve_images
 from harness.bootstrap.locate import connect_engine
 from harness.cli.exits import Exit
 from harness.cli.options import AsJson, print_json, say
-from harness.formats.findings import Level
+from harness.formats.findings import Level, lines_of
 from harness.formats.lint import lint as find_faults
 from harness.formats.lock import LOCK_FILE, images_needed, make_lock, write_lock
 from harness.formats.suite import find_suite
@@ -22,7 +23,9 @@ from harness.formats.suite import load_suite as load_from_disk
 from harness.records.suite import Suite
 from harness.records.task import Task
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, show, lint and lock suites of tasks.")
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="List, show, lint and lock suites of tasks.", add_completion=False
+)
 PathOrName = Annotated[str, typer.Argument(help="A suite, task or family folder, or a bundled suite (terminal).")]
 Globs = Annotated[list[str] | None, typer.Option("--task", help="Only tasks whose id matches this glob; repeatable.")]
 
@@ -56,11 +59,10 @@ def lint(path: PathOrName, as_json: AsJson = False) -> None:
     """Say everything that is wrong, doubtful or exposed about a suite, at once. Exits 2 on an error."""
     findings = find_faults(path)
     if as_json:
-        keys = ("level", "code", "place", "message", "remedy", "subject")
-        print_json({"findings": [{key: str(getattr(found, key)) for key in keys} for found in findings]})
+        print_json({"findings": [asdict(found) for found in findings]})
     else:
-        for found in findings:
-            print(found)
+        for line in lines_of(findings):
+            print(line)
         say(f"{len(findings)} finding(s), {sum(found.level is Level.ERROR for found in findings)} error(s)")
     raise typer.Exit(Exit.USAGE if any(found.level is Level.ERROR for found in findings) else Exit.OK)
 

@@ -24,7 +24,7 @@ def lint(path_or_name: str | Path, formats: Sequence[TaskFormat] | None = None) 
     gathered = gather(folder, formats)
     findings = [_load_finding(error) for error in gathered.errors]
     findings += [finding for task in gathered.tasks for finding in findings_about(task)]
-    findings += _unused(folder)
+    findings += _unused(gathered)
     findings += _duplicates(gathered.tasks)
     findings += _lock_findings(folder, formats, gathered)
     return told_together(findings)
@@ -51,12 +51,13 @@ def _lock_findings(folder: Path, formats: Sequence[TaskFormat], gathered: Gather
             )
 
 
-def _unused(folder: Path) -> Iterator[Finding]:
-    for table in sorted([folder / VARIANTS, *folder.rglob(VARIANTS)]):
+def _unused(gathered: Gathered) -> Iterator[Finding]:
+    for folder in gathered.folders:
+        table = folder / VARIANTS
         if not table.is_file():
             continue
         try:
-            family = read_family(table.parent)
+            family = read_family(folder)
         except TaskError:
             continue  # told already, as what kept it from loading
         for key in unused_keys(family):

@@ -67,6 +67,10 @@ def _too_large(place: str) -> TaskError:
     )
 
 
+def _leads_out(place: str) -> TaskError:
+    return TaskError("the link leads out of the task", place=place, remedy="put what it leads to there itself")
+
+
 @dataclass(frozen=True)
 class FolderSource:
     """A task directory on disk. Execute bits are kept, other permissions are not: a checkout does not keep them."""
@@ -84,6 +88,8 @@ class FolderSource:
             below = [path for name in _TASK_FOLDERS for path in walk_files(self.folder, name)]
         except OSError as error:
             raise TaskError(f"cannot be read: {error.strerror}", place=self.where.place()) from error
+        except RuntimeError as error:  # what resolving a ring of links raises before Python 3.13
+            raise TaskError("cannot be read: links in a ring", place=self.where.place()) from error
         return tuple(sorted([*at_root, *below]))
 
     def read(self, path: str) -> TreeFile:
@@ -92,9 +98,12 @@ class FolderSource:
         try:
             # A link is read as the file it leads to, which must be the task's own.
             real = file.resolve(strict=True)
-            if file.is_symlink() and not real.is_relative_to(self.folder.resolve()):
-                raise TaskError("the link leads out of the task", place=place, remedy="put the file itself there")
+            if not real.is_relative_to(self.folder.resolve()):
+                raise _leads_out(place)
             facts = real.stat()
+            if stat.S_ISDIR(facts.st_mode):
+                remedy = "put the folder itself there, or remove the link"
+                raise TaskError("a link to a folder, which is not followed", place=place, remedy=remedy)
             if not stat.S_ISREG(facts.st_mode):
                 raise TaskError("not a regular file", place=place, remedy="only files and folders make a task")
             if facts.st_size > LOADED_BYTES_MAX:
@@ -148,8 +157,12 @@ def walk_files(folder: Path, below: str) -> Iterator[str]:
     """Paths relative to `folder`, with forward slashes, of all that is not a folder below `folder/below`.
 
     Links to folders count as files, so that no walk leaves the tree or goes round; `__pycache__` is passed over.
+    Raises TaskError when `below` itself is a link that leads out of `folder`.
     """
-    pending = [below] if (folder / below).is_dir() else []
+    top = folder / below
+    pending = [below] if top.is_dir() else []
+    if top.is_symlink() and not top.resolve().is_relative_to(folder.resolve()):
+        raise _leads_out(str(top))
     while pending:
         parent = pending.pop()
         with os.scandir(folder / parent) as entries:

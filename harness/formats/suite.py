@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib.resources
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -19,13 +19,12 @@ from harness.formats.harbor import HarborFormat
 from harness.formats.lock import LOCK_FILE, apply_lock, read_lock
 from harness.formats.parse import parse_toml
 from harness.formats.places import Where, flatten, near_match, raise_all
+from harness.formats.suite_walk import SUITE_TOML, walk_suite
 from harness.protocols import TaskFormat
 from harness.records.errors import ConfigError, TaskError
 from harness.records.suite import Suite, SuiteLock
 from harness.records.task import Task
 
-SUITE_TOML = "suite.toml"
-_PROSE = ("readme", "license", "licence", "notice", "changelog")
 _BUILT_IN: Mapping[str, type[TaskFormat]] = {"family": FamilyFormat, "harbor": HarborFormat}
 
 
@@ -44,6 +43,7 @@ class Gathered:
 
     tasks: tuple[Task, ...]
     errors: tuple[TaskError, ...]
+    folders: tuple[Path, ...] = ()  # of tasks and families
 
 
 def load_suite(
@@ -139,14 +139,13 @@ def gather(folder: Path, formats: Sequence[TaskFormat]) -> Gathered:
     """Load every task folder at or below `folder`; no fault of one keeps another from being read."""
     tasks: list[Task] = []
     errors: list[TaskError] = []
-    for found in _task_folders(folder, formats):
+    walk = walk_suite(folder, formats)
+    for form, task_folder in walk.found:
         try:
-            if isinstance(found, TaskError):
-                raise found
-            form, task_folder = found
             tasks.extend(form.load(task_folder))
         except TaskError as error:
             errors.extend(flatten(error))
+    errors = [*errors, *walk.errors]
     first: dict[str, Task] = {}
     for task in tasks:
         if task.id in first:
@@ -155,48 +154,7 @@ def gather(folder: Path, formats: Sequence[TaskFormat]) -> Gathered:
                 TaskError(f"task id {task.id!r} is also that of {other}", place=task.source, remedy="rename one")
             )
         first.setdefault(task.id, task)
-    if not tasks and not errors:
-        errors.append(TaskError("no task folder here", place=str(folder), remedy="a task folder has a task.toml"))
-    return Gathered(tuple(tasks), tuple(errors))
-
-
-def _task_folders(
-    folder: Path, formats: Sequence[TaskFormat], *, top: bool = True
-) -> Iterator[tuple[TaskFormat, Path] | TaskError]:
-    matching = [form for form in formats if form.recognises(folder)]
-    if len(matching) > 1:
-        names = ", ".join(form.name for form in matching)
-        yield TaskError(f"several formats claim this folder: {names}", place=str(folder))
-    elif matching:
-        yield matching[0], folder
-    else:
-        entries = sorted(entry for entry in folder.iterdir() if not _ignored(entry.name))
-        strays = [entry.name for entry in entries if not entry.is_dir() and not _prose(entry.name)]
-        if strays and not top:
-            yield _unrecognised(folder, strays, formats)
-            return
-        for entry in entries:
-            if entry.is_symlink() and folder.resolve().is_relative_to(entry.resolve()):
-                yield TaskError("the link leads back to a folder above it", place=str(entry), remedy="remove the link")
-            elif entry.is_dir():
-                yield from _task_folders(entry, formats, top=False)
-
-
-def _unrecognised(folder: Path, strays: list[str], formats: Sequence[TaskFormat]) -> TaskError:
-    if "task.yaml" in strays:
-        remedy = "this is Terminal-Bench's first format: move it to task.toml"
-    else:
-        known = ", ".join(form.name for form in formats)
-        remedy = near_match("task.toml", strays) or f"known formats: {known}; a task has a task.toml"
-    return TaskError(f"files but no task ({', '.join(strays[:3])})", place=str(folder), remedy=remedy)
-
-
-def _ignored(name: str) -> bool:
-    return name.startswith(".") or name == "__pycache__"
-
-
-def _prose(name: str) -> bool:
-    return name.lower().startswith(_PROSE)
+    return Gathered(tuple(tasks), tuple(errors), tuple(folder for _, folder in walk.found))
 
 
 def _settings(folder: Path) -> SuiteSettings:

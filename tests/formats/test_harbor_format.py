@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -303,6 +304,21 @@ def test_a_link_out_of_the_task_is_refused(make_task: MakeFolder, tmp_path: Path
         (folder / "tests/link").symlink_to(target)
         assert fault(folder).place.endswith("tests/link")
         (folder / "tests/link").unlink()
+
+
+def test_links_to_folders_are_refused_and_not_followed(make_task: MakeFolder, tmp_path: Path) -> None:
+    folder = make_task()
+    (folder / "tests/up").symlink_to("..")
+    error = fault(folder)
+    assert error.place.endswith("tests/up")
+    assert "a link to a folder" in error.message
+    (folder / "tests/up").unlink()
+    shutil.move(folder / "tests", tmp_path / "others")
+    for target in ("../others", "/"):
+        (folder / "tests").symlink_to(target)
+        error = fault(folder)
+        assert (error.place, error.message) == (f"{folder}/tests", "the link leads out of the task")
+        (folder / "tests").unlink()
 
 
 def test_what_is_no_file_is_refused_and_not_waited_for(make_task: MakeFolder) -> None:

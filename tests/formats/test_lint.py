@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.formats.findings import Finding, Level
+from harness.formats.findings import Finding, Level, lines_of
 from harness.formats.lint import lint
 from harness.formats.lock import make_lock, write_lock
 from harness.formats.suite import load_suite
@@ -114,10 +114,33 @@ def test_the_same_work_under_two_ids_is_found(make_task: MakeFolder, tmp_path: P
 def test_variants_are_told_together(make_family: MakeFolder) -> None:
     table = '[[variant]]\nid = "01"\nout = "o"\nspare = 1\n[[variant]]\nid = "02"\nout = "p"\n'
     folder = make_family(files={"variants.toml": table})
-    assert "(and 1 more variants)" in only(folder, "grading-shared").message
+    assert only(folder, "grading-shared").count == 2
+    assert "(and 1 more variants)" in str(only(folder, "grading-shared"))
     unused = only(folder, "variant-key-unused")
     assert "'spare'" in unused.message
     assert unused.place == str(folder / "variants.toml")
+
+
+def test_what_several_families_share_is_one_line_with_their_names(
+    make_task: MakeFolder, make_family: MakeFolder
+) -> None:
+    table = '[[variant]]\nid = "01"\nout = "o"\nspare = 1\n'
+    make_family("suite/letters", files={"variants.toml": table})
+    make_family("suite/lines", files={"instruction.md": "Other ~{ out }~.\n"})
+    lines = lines_of(lint(make_task("suite/words", files={"task.toml": IMAGE}).parent))
+    (shared,) = [line for line in lines if "[grading-shared]" in line]
+    assert shared.endswith("(4 tasks: letters, lines, words)")
+    assert shared.startswith("note: graded in the solver's own container")
+    (alone,) = [line for line in lines if "[budget-wall]" in line]
+    assert "suite/words: warning: " in alone
+
+
+def test_errors_of_the_same_kind_keep_their_places(make_task: MakeFolder) -> None:
+    for name in ("one", "two"):
+        folder = make_task(f"suite/{name}", files={"task.toml": IMAGE, "solution/solve.sh": f"echo {name}\n"}).parent
+        (folder / f"up-{name}").symlink_to("..")
+    errors = [line for line in lines_of(lint(folder)) if ": error: " in line]
+    assert [line.partition(": error: ")[0][-6:] for line in errors] == ["up-one", "up-two"]
 
 
 def test_there_must_be_a_suite(tmp_path: Path) -> None:

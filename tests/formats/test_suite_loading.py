@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -92,12 +94,70 @@ def test_duplicate_ids_name_both_places(root: Path, make_task: MakeFolder) -> No
     assert str(root / "more/words") in error.message
 
 
-def test_a_link_that_leads_back_is_an_error_and_no_endless_walk(root: Path) -> None:
-    (root / "more" / "back").symlink_to("..")
-    (root / "itself").symlink_to(".")
-    told = str(fault(root))
-    assert f"{root / 'more' / 'back'}: the link leads back" in told
-    assert f"{root / 'itself'}: the link leads back" in told
+@pytest.mark.parametrize(
+    ("link", "target", "message"),
+    [
+        ("more/back", "..", "the link leads back to a folder above it"),
+        ("itself", ".", "the link leads back to a folder above it"),
+        ("more/beside", "../words", "the link leads to another folder of the suite, words"),
+        ("away", "/usr", "the link leads out of the suite"),
+    ],
+)
+def test_a_link_to_a_folder_is_named_and_not_followed(root: Path, link: str, target: str, message: str) -> None:
+    (root / link).symlink_to(target)
+    error = fault(root)
+    assert (error.place, error.message.startswith(message)) == (str(root / link), True)
+
+
+def test_a_web_of_links_is_no_endless_walk(root: Path) -> None:
+    # Each folder links to all others and up: followed, they would be more paths than atoms.
+    folders = [root / f"web-{number}" for number in range(12)]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "up").symlink_to("..")
+        for other in folders:
+            (folder / f"to-{other.name}").symlink_to(f"../{other.name}")
+    code = "import sys; from harness.formats.lint import lint; print(len(lint(sys.argv[1])))"
+    done = subprocess.run([sys.executable, "-c", code, str(root)], capture_output=True, timeout=60, check=True)
+    assert int(done.stdout) > 12 * 13
+
+
+def test_deep_folders_are_walked_to_the_end(tmp_path: Path) -> None:
+    deep = tmp_path / "d"
+    for _ in range(1500):
+        deep.mkdir()
+        deep = deep / "d"
+    error = fault(tmp_path)
+    subprocess.run(["rm", "-rf", tmp_path / "d"], check=True)  # shutil's own removal goes only so deep
+    assert "no task folder here" in error.message
+
+
+@pytest.mark.parametrize(
+    ("files", "remedy"),
+    [
+        ((), "give the folder of a task, a family or a suite"),
+        (("notes/a.txt", "code/b.py"), "give the folder of a task, a family or a suite"),
+        (("one/suite.toml", "two/suite.lock", "code/b.py"), "give a suite by its own path: {}/one, {}/two"),
+        (("task.yaml", "solution/solve.sh"), "{}: this is Terminal-Bench's first format"),
+        (("mine/tasks.toml",), "{}/mine: did you mean 'tasks.toml'?"),
+    ],
+)
+def test_a_folder_that_is_no_suite_is_one_error_that_says_what_was_looked_for(
+    tmp_path: Path, files: tuple[str, ...], remedy: str
+) -> None:
+    for file in files:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("x")
+    error = fault(tmp_path)
+    assert not isinstance(error, LoadErrors)
+    assert "has a task.toml or a variants.toml" in error.message
+    assert error.remedy.startswith(remedy.replace("{}", str(tmp_path)))
+
+
+def test_a_suite_within_a_suite_is_an_error_of_its_own(root: Path) -> None:
+    (root / "more" / "suite.toml").write_text("")
+    error = fault(root)
+    assert (error.place, error.message) == (str(root / "more"), "a suite within a suite")
 
 
 @pytest.mark.parametrize(
@@ -110,10 +170,6 @@ def test_a_link_that_leads_back_is_an_error_and_no_endless_walk(root: Path) -> N
 def test_toml_that_cannot_be_read_is_placed(root: Path, content: bytes, message: str) -> None:
     (root / "words" / "task.toml").write_bytes(content)
     assert message in str(fault(root))
-
-
-def test_an_empty_suite_is_an_error(tmp_path: Path) -> None:
-    assert "no task folder here" in fault(tmp_path).message
 
 
 def test_suite_settings(root: Path) -> None:
