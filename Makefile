@@ -35,7 +35,12 @@ setup: $(STAMP) ## .venv with the `assay` command, a running engine, the base im
 demo: setup ## a simulated agent, adaptively, on the bundled suite to a 200-task stop
 	@$(BIN)/assay run configs/demo.toml
 
-test: setup ## lint, types, layers and all tests, the Docker ones included
+# What only the tests of adapters need.
+$(STAMP)-adapters: $(STAMP)
+	$(BIN)/python -m pip install -q --group adapters </dev/null
+	@touch $@
+
+test: setup $(STAMP)-adapters ## lint, types, layers and all tests, the Docker ones included
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
