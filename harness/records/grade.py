@@ -29,8 +29,9 @@ class TrialResult(Record):
     trial: str
     outcome: Outcome
     reason: Reason | None = None
-    detail: str = ""
+    detail: str = ""  # what the grade says of itself, or why there is none
     stop: StopReason
+    stop_detail: str = ""  # what stopped the solver: its exception, the limit it met
     reward: float | None = Field(default=None, allow_inf_nan=False)
     flags: tuple[str, ...] = ()
     usage: Usage | None = None  # None: no model call was made

@@ -26,6 +26,11 @@ class SolverCrash(Exception):
     """A solver in a thread of its own raised; the cause is what it raised."""
 
 
+def raised_by(failure: BaseException) -> BaseException:
+    """What the solver itself raised, wherever it ran."""
+    return failure.__cause__ if isinstance(failure, SolverCrash) and failure.__cause__ is not None else failure
+
+
 async def host(solver: Solver, episode: Episode) -> None:
     """Run the solver to its end, raising what it raises. Cancellation ends the wait, not a blocked thread."""
     if getattr(solver, "isolation", "thread") == "inline":
@@ -61,7 +66,7 @@ async def _host_in_thread(solver: Solver, episode: Episode) -> None:
             await portal.stop(cancel_remaining=True)
     if failure:
         # Wrapped: a cancellation that the solver made up must not look like the harness's own.
-        raise SolverCrash(f"{type(failure[0]).__name__}: {failure[0]}") from failure[0]
+        raise SolverCrash from failure[0]
 
 
 async def _across(portal: BlockingPortal, function: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:

@@ -14,7 +14,7 @@ from harness.protocols import ChatModel, Episode, Sandbox, Solver
 from harness.records.trial import TrialPlan
 from harness.records.vocabulary import Actor, Phase, Reason, StopReason
 from harness.runner.handles import MeteredModel, Price, RecordedSandbox
-from harness.runner.hosting import host
+from harness.runner.hosting import host, raised_by
 from harness.runner.interaction import Interaction
 from harness.runner.journal import Journal
 
@@ -53,7 +53,7 @@ async def interact(cast: Cast, interaction: Interaction) -> None:
         except BaseException as error:  # whatever its class, it is the solver's own, unless we cancelled
             if isinstance(error, anyio.get_cancelled_exc_class()) and _cancelled_by_us():
                 raise
-            failure = error
+            failure = raised_by(error)
     if interaction.store_fault is not None:
         raise interaction.store_fault
     if interaction.out_of_time or (scope.cancelled_caught and interaction.stop is None):
@@ -69,6 +69,16 @@ async def interact(cast: Cast, interaction: Interaction) -> None:
     cast.journal.note("interaction.ended", payload)
 
 
+def described(error: BaseException) -> str:
+    """An exception in words: its class and what it says, which may be nothing, or itself raise."""
+    try:
+        said = str(error)
+    except Exception as worse:  # noqa: BLE001  # a user's class may raise anything
+        said = f"(its text cannot be had: {type(worse).__name__})"
+    name = type(error).__name__
+    return f"{name}: {said}"[:2000] if said else name
+
+
 def _cancelled_by_us() -> bool:
     """Whether a scope around this task was cancelled: a solver may raise a cancellation of its own making."""
     return anyio.current_effective_deadline() == -math.inf
@@ -82,7 +92,7 @@ def _conclude(interaction: Interaction, failure: BaseException | None) -> None:
         # No answer was to be had (CASES F08): the last call failed at the service, not at the solver.
         interaction.close(StopReason.INFRASTRUCTURE, str(fault), Reason.PROVIDER)
     elif failure is not None:
-        detail = f"{type(failure).__name__}: {failure}"[:2000]
+        detail = described(failure)
         # A solver that acted and then crashed is graded like one that gave up: were it not, crashing would pay. One
         # that never acted could not be started.
         never_acted = interaction.completed_calls == 0 and interaction.spent.commands == 0

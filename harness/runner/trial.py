@@ -13,14 +13,14 @@ from pathlib import PurePosixPath
 import anyio
 
 from harness.protocols import Grader, GradingCase, Sandbox
-from harness.records.errors import SandboxFault, StoreError
+from harness.records.errors import AssayError, SandboxFault, StoreError
 from harness.records.event import Event
 from harness.records.grade import Grade, TrialResult
 from harness.records.task import Budget
 from harness.records.trial import TrialPlan, TrialState, move
 from harness.records.usage import Account
 from harness.records.vocabulary import Actor, GradingEnvironment, Network, Outcome, Phase, Reason, StopReason
-from harness.runner.interact import Cast, interact
+from harness.runner.interact import Cast, described, interact
 from harness.runner.interaction import Interaction
 from harness.runner.journal import Journal, utc_now
 from harness.runner.preparing import prepare, sandbox_spec, with_host_variables
@@ -30,6 +30,7 @@ from harness.runner.services import Services
 CLOSED = "trial.closed"
 GRADER_GRACE_S = 30.0  # for carrying tests in and the verdict out, beside the tests' own time
 INTERRUPTED_SEAL_S = 20.0
+MOST_DETAIL = 4000  # characters
 TEARDOWN_S = 120.0  # what a trial may take beyond its own limits before the watchdog ends it
 
 
@@ -41,6 +42,7 @@ class Ending:
     stop: StopReason = StopReason.INFRASTRUCTURE
     reason: Reason | None = Reason.HARNESS_ERROR
     detail: str = "the trial did not end"
+    stop_detail: str = ""
     reward: float | None = None
     flags: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -109,6 +111,7 @@ class Trial:
 
     def _cut_short(self) -> None:
         self.ending.seconds = self.interaction.elapsed_s if self.interaction.started_s else 0.0
+        self.ending.stop_detail = self.interaction.detail
         if self.interrupted:
             self.ending.stop = self.interaction.stop or StopReason.CANCELLED
             self.ending.ungraded(Reason.CANCELLED, "the run was interrupted")
@@ -154,13 +157,16 @@ class Trial:
             solver = self.services.solver(self.plan.solver)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # a user's class may raise anything
             self.interaction.open()
-            self.interaction.close(StopReason.SOLVER_ERROR, str(error), Reason.SOLVER_ERROR)
+            said = str(error) if isinstance(error, AssayError) else described(error)
+            self.interaction.close(StopReason.SOLVER_ERROR, said, Reason.SOLVER_ERROR)
+            self.journal.note("solver.unmade", {"error": traceback.format_exc()[-8000:]})
         else:
             cast = Cast(self.plan, solver, sandbox, model, self.services.price, self.journal)
             await interact(cast, self.interaction)
         stop = self.interaction.stop or StopReason.FINISHED
         self.ending.stop, self.ending.seconds = stop, self.interaction.elapsed_s
         self.ending.reason, self.ending.detail = self.interaction.reason, self.interaction.detail
+        self.ending.stop_detail = self.interaction.detail
         self._move(TrialState.SEALED)
 
     async def _seal(self, sandbox: Sandbox) -> Sealed | None:
@@ -218,8 +224,9 @@ class Trial:
             trial=self.plan.trial,
             outcome=ending.outcome,
             reason=ending.reason,
-            detail=self.services.redactor.text(ending.detail)[:4000],
+            detail=self.services.redactor.text(ending.detail)[:MOST_DETAIL],
             stop=ending.stop,
+            stop_detail=self.services.redactor.text(ending.stop_detail)[:MOST_DETAIL],
             reward=ending.reward,
             flags=(*overridden(self.plan.override), *ending.flags),
             usage=account.usage,

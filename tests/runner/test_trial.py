@@ -206,6 +206,49 @@ async def test_a_solvers_own_exception_is_its_error_whatever_its_class(raised: B
         Reason.SOLVER_ERROR,
     )
     assert type(raised).__name__ in result.detail
+    assert result.stop_detail == result.detail  # why it stopped is why there is no grade
+
+
+async def test_a_crash_after_acting_keeps_the_exception_beside_the_grade(isolation: str = "inline") -> None:
+    async def crash(episode: Episode) -> None:
+        await episode.sandbox.exec("echo 41 > /app/answer")
+        raise KeyError("lost\nand found")
+
+    store = MemoryStore()
+    task = make_task(grading=Grading(tests=tree(test__sh="echo '{}' > /logs/verifier/reward.json\n")))
+    result = await carry_out(make_services(Scripted(crash, isolation=isolation), store=store), task)
+    assert (result.stop, result.reason) == (StopReason.SOLVER_ERROR, Reason.VERDICT_EMPTY)
+    assert result.stop_detail == "KeyError: 'lost\\nand found'"
+    assert result.detail
+    assert "KeyError" not in result.detail
+    (ended,) = store.events(result.trial, ["interaction.ended"])
+    assert "raise KeyError" in ended.payload["error"]
+    assert "SolverCrash" not in ended.payload["error"]  # the solver's own traceback, not our wrapping
+
+
+async def test_the_limit_that_was_met_is_told_beside_the_grade() -> None:
+    async def busy(episode: Episode) -> None:
+        while True:
+            await episode.sandbox.exec("echo 42 > /app/answer")
+
+    result = await carry_out(make_services(busy), make_task(budget=Budget(steps=2)))
+    assert (result.stop, result.outcome) == (StopReason.STEPS, Outcome.PASSED)
+    assert (result.stop_detail, result.detail) == ("2 of 2 steps taken", "")
+
+
+async def test_an_exception_that_cannot_be_told_is_still_told_of() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    async def crash(episode: Episode) -> None:
+        raise Mute
+
+    result = await carry_out(make_services(crash))
+    assert (result.stop, result.stop_detail) == (
+        StopReason.SOLVER_ERROR,
+        "Mute: (its text cannot be had: ValueError)",
+    )
 
 
 @pytest.mark.parametrize("raised", [ValueError("cannot"), SystemExit("cannot")])
@@ -213,13 +256,16 @@ async def test_a_solver_that_cannot_be_made_is_its_own_error(raised: BaseExcepti
     def make(spec: SolverSpec) -> Solver:
         raise raised
 
-    result = await carry_out(replace(make_services(nothing), solver=make))
+    store = MemoryStore()
+    result = await carry_out(replace(make_services(nothing, store=store), solver=make))
     assert (result.stop, result.outcome, result.reason) == (
         StopReason.SOLVER_ERROR,
         Outcome.UNGRADED,
         Reason.SOLVER_ERROR,
     )
-    assert (result.detail, result.seconds) == ("cannot", 0.0)
+    assert (result.detail, result.seconds) == (f"{type(raised).__name__}: cannot", 0.0)
+    (unmade,) = store.events(result.trial, ["solver.unmade"])
+    assert "raise raised" in unmade.payload["error"]
 
 
 async def test_an_overshooting_reply_is_kept_booked_and_ends_the_trial() -> None:
@@ -395,6 +441,9 @@ class TestSolversInThreads:
         provider = services.provider
         assert isinstance(provider, MemorySandboxProvider)
         assert not any("late" in command.argv[-1] for command in provider.sandboxes[0].commands)
+
+    async def test_a_crash_in_a_thread_is_told_as_one_on_the_loop(self) -> None:
+        await test_a_crash_after_acting_keeps_the_exception_beside_the_grade("thread")
 
     async def test_a_made_up_cancellation_is_the_solvers_error(self) -> None:
         async def pretend(episode: Episode) -> None:
