@@ -21,10 +21,10 @@ from harness.adaptive.arrays import FloatArray
 from harness.adaptive.bank import Bank
 from harness.adaptive.errors import EngineError, StateError, UnconvergedBankError
 from harness.adaptive.estimators import Estimate, Estimator, PIrt
-from harness.adaptive.estimators.protocol import widened
-from harness.adaptive.keys import seeded_keys
+from harness.adaptive.estimators.protocol import estimate_of, widened
+from harness.adaptive.evidence import Draw
 from harness.adaptive.policies import DOptimal, Policy
-from harness.adaptive.selection import Choice, pool_of, select
+from harness.adaptive.selection import Choice, Lot, drawable, select
 from harness.adaptive.state import AbilityState, Withdrawal
 from harness.adaptive.stops import EndReason, Stop, StopRule, StopView, TasksStop
 
@@ -68,7 +68,8 @@ class AdaptiveEngine:
                 remedy="Calibrate with more iterations, or set allow_unconverged and say so",
             )
         self._bank = bank
-        self._keys = seeded_keys(self._settings.seed, "choice", bank.item_ids)
+        self._lot = Lot.of(self._settings.seed, bank.item_ids)
+        self._draws: dict[str, Draw] = {}
         self._state = AbilityState.start(bank)
         self._events: list[dict[str, Any]] = []
 
@@ -122,15 +123,39 @@ class AdaptiveEngine:
             reason, detail = found
             withdrawn = len(self._state.withdrawn)
             return Stop(reason, detail, len(self._state.items), len(in_flight), withdrawn)
-        settings = self._settings
-        return select(settings.policy, self._state, in_flight, self._keys, settings.seed, settings.top)
+        choice = select(self._settings.policy, self._state, in_flight, self._lot, self._settings.top)
+        self.recall(choice.item, choice.draw)
+        return choice
 
-    def observe(self, item: str, passed: bool) -> None:
-        """Take in an outcome. Raises BankError on an unknown item, StateError on a second outcome or a
-        withdrawn item.
+    def recall(self, item: str, draw: Draw) -> None:
+        """Remember how an item was chosen until its outcome comes. `next` does so itself; a runner that resumes tells a
+        new engine of the choices whose items are still in flight. It changes no answer but that of the design-based
+        estimators.
         """
-        self._state = self._state.observe(self._position(item), passed)
-        self._events.append({"kind": "observe", "item": item, "passed": bool(passed)})
+        self._draws[item] = draw
+
+    def observe(self, item: str, passed: bool | int, trials: int = 1) -> None:
+        """Take in an outcome: passed or not, or the number of passes in `trials` attempts. The same outcome told again
+        is ignored.
+
+        Raises
+        ------
+        BankError
+            On an unknown item.
+        StateError
+            On a second, different outcome, a withdrawn item, or impossible counts.
+        """
+        draw = self._draws.get(item)
+        state = self._state.observe(self._position(item), int(passed), trials, draw)
+        if state is self._state:
+            return
+        self._state = state
+        event = {"kind": "observe", "item": item, "passed": passed if trials != 1 else bool(passed)}
+        if trials != 1:
+            event["trials"] = trials
+        if draw is not None:
+            event["draw"] = draw.as_list()
+        self._events.append(event)
 
     def withdraw(self, item: str, kind: Withdrawal | str, reason: str = "") -> None:
         """Take an item out of the pool: "unavailable" (leaves the estimated population too) or "ungraded"
@@ -155,7 +180,7 @@ class AdaptiveEngine:
         with them, so the interval is widened to what it would be had each failed, and had each passed; the value
         predicts them like the rest.
         """
-        found = self._settings.estimator.estimate(self._state, self._settings.level)
+        found = estimate_of(self._settings.estimator, self._state.evidence, self._settings.level)
         return widened(found, self._ungraded_probability())
 
     def _ungraded_probability(self) -> FloatArray:
@@ -177,7 +202,10 @@ class AdaptiveEngine:
             try:
                 kind, item = event["kind"], event["item"]
                 if kind == "observe":
-                    self.observe(item, event["passed"])
+                    if "draw" in event:
+                        probability, pool, random = event["draw"]
+                        self.recall(item, Draw(float(probability), int(pool), bool(random)))
+                    self.observe(item, event["passed"], event.get("trials", 1))
                 elif kind == "withdraw":
                     self.withdraw(item, event["as"], event["reason"])
                 elif kind == "reinstate":
@@ -211,7 +239,7 @@ class AdaptiveEngine:
             found = rule.check(view)
             if found is not None:
                 return found
-        if len(pool_of(self._state, in_flight)):
+        if drawable(self._state, in_flight).any():
             return None
         withdrawn = len(self._state.withdrawn)
         if withdrawn:

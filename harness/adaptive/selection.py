@@ -1,11 +1,16 @@
-"""From a policy's numbers to one choice: the pool, the ties, the record.
+"""From a policy's numbers to one choice: the pool, the draw, the ties, the record.
 
 Rules, in this order:
-1. candidates are the open items that are not in flight; calibrated ones as long as there are any, and only
-   then those whose parameters are prior-only, because their information is a guess (CASES S06);
-2. the largest value wins; values within a relative 1e-12 of it tie (rounding differs between a row of a
+1. with probability `policy.random_share`, settled by the seed and the number of the step, the step is a draw: every
+   open item not in flight has the same chance, and the one with the largest seeded key is it;
+2. otherwise candidates are the open items not in flight; calibrated ones as long as there are any, and only then
+   those whose parameters are prior-only, because their information is a guess (CASES S06);
+3. the largest value wins; values within a relative 1e-12 of it tie (rounding differs between a row of a
    matrix product and another);
-3. among the tied the largest seeded key wins, then the lowest position.
+4. among the tied the largest seeded key wins, then the lowest position.
+
+Given everything before the step, an item's probability of being chosen is ε/M + (1−ε)·[it is the policy's choice], for
+M items open and a random share ε. It goes into the record, since the design-based estimators live on it.
 """
 
 from __future__ import annotations
@@ -16,8 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.adaptive.arrays import FloatArray, IntArray, KeyArray
+from harness.adaptive.arrays import BoolArray, FloatArray, IntArray, KeyArray
 from harness.adaptive.errors import EngineError
+from harness.adaptive.evidence import Draw
+from harness.adaptive.keys import mix, seeded_keys, uniforms
 from harness.adaptive.policies.protocol import Policy, View
 from harness.adaptive.state import AbilityState
 
@@ -37,7 +44,8 @@ class Candidate:
 class Choice:
     """The next item and why.
 
-    `value` is the policy's criterion; `candidates` the best few, best first, the chosen one at the head.
+    `value` is the policy's criterion; `candidates` the best few by it, best first, the chosen one at the head unless
+    it was drawn. `draw` says with which probability it was chosen, and whether it was drawn.
     `theta` (d,) is the estimate at the time, `logdet_information` log det of the information with the items
     in flight, in nats. `executed` outcomes were known and `pending` items were in flight, `pool` candidates
     were compared.
@@ -54,6 +62,7 @@ class Choice:
     executed: int
     pending: tuple[str, ...]
     pool: int
+    draw: Draw
 
     def as_event(self) -> dict[str, Any]:
         """Plain, JSON-able values; floats survive JSON to the bit."""
@@ -63,57 +72,109 @@ class Choice:
         return plain
 
 
-def pool_of(state: AbilityState, pending: Sequence[int]) -> IntArray:
-    """Positions that may be chosen now by rule 1, rising; empty if there are none."""
+def drawable(state: AbilityState, pending: Sequence[int]) -> BoolArray:
+    """(N,) items that are open and not in flight."""
     mask = state.open.copy()
     mask[list(pending)] = False
-    informed = mask & state.bank.calibrated
-    return np.flatnonzero(informed if informed.any() else mask).astype(np.int64)
+    return mask
 
 
-def select(
-    policy: Policy, state: AbilityState, pending: Sequence[int], keys: KeyArray, seed: int, top: int = 5
-) -> Choice:
-    """The policy's choice from a pool that is not empty; `keys` (N,) settle ties.
+def preferred(mask: BoolArray, calibrated: BoolArray) -> BoolArray:
+    """The calibrated ones of `mask` (..., N) as long as there are any (rule 2)."""
+    informed = mask & calibrated
+    return np.where(informed.any(axis=-1, keepdims=True), informed, mask)
+
+
+@dataclass(frozen=True, eq=False)
+class Lot:
+    """The numbers of one seed: `ties` (N,) settle equal values, `order` (N,) draws, `salt` the coin of each step."""
+
+    seed: int
+    ties: KeyArray
+    order: KeyArray
+    salt: KeyArray
+
+    @classmethod
+    def of(cls, seed: int, item_ids: Sequence[str]) -> Lot:
+        """The numbers of these items."""
+        return cls(
+            seed,
+            seeded_keys(seed, "choice", item_ids),
+            seeded_keys(seed, "draw", item_ids),
+            seeded_keys(seed, "coin", [""]),
+        )
+
+    def is_draw(self, steps: IntArray, share: float) -> BoolArray:
+        """Whether these steps, (...,), are draws: each with probability `share`, independently."""
+        coins = uniforms(mix(self.salt, np.atleast_1d(steps).astype(np.uint64)))
+        return np.asarray(coins < share).reshape(np.shape(steps))
+
+
+def view_of(state: AbilityState, pending: Sequence[int], keys: KeyArray) -> View:
+    """What a policy sees of one agent."""
+    taken = np.zeros(len(state.bank), dtype=np.bool_)
+    taken[[*state.items, *pending]] = True
+    drawn = drawable(state, pending)
+    return View(
+        bank=state.bank,
+        theta=state.theta,
+        covariance=state.planning(pending),
+        probability=state.bank.probability(state.theta),
+        pool=preferred(drawn, state.bank.calibrated),
+        rest=state.unexecuted & ~taken,
+        taken=taken,
+        chosen=np.asarray(len(state.items) + len(pending), dtype=np.int64),
+        keys=keys,
+    )
+
+
+def select(policy: Policy, state: AbilityState, pending: Sequence[int], lot: Lot, top: int = 5) -> Choice:
+    """The choice from a pool that is not empty.
 
     Raises
     ------
     EngineError
-        If the pool is empty, or the policy gives a wrong number of values or one that is not finite.
+        If the pool is empty, or the policy gives values of a wrong shape or one in the pool that is not finite.
     """
-    pool = pool_of(state, pending)
-    if not len(pool):
+    drawn = drawable(state, pending)
+    if not drawn.any():
         raise EngineError("nothing to choose from", place="pool", remedy="Ask for a stop reason first")
     in_flight = tuple(sorted(pending))
-    covariance = state.planning(in_flight)
-    view = View(state, pool, in_flight, covariance, state.bank.probability(state.theta), keys)
+    view = view_of(state, in_flight, lot.ties)
     values = policy.values(view)
-    if values.shape != pool.shape or not np.isfinite(values).all():
+    if values.shape != view.pool.shape or not np.isfinite(values[view.pool]).all():
         raise EngineError(
-            f"{values.size} values, {int(np.isfinite(values).sum())} finite, for {len(pool)} candidates",
+            f"shape {values.shape}, {int(np.isfinite(values).sum())} finite, for {len(drawn)} items",
             place=f"policy {policy.name!r}",
-            remedy="A policy returns one finite number per candidate",
+            remedy="A policy returns one finite number per item of the pool",
         )
-    ranking = _ranked(values, keys[pool], top)
-    names = state.bank.item_ids
-    best = tuple(Candidate(names[pool[at]], int(pool[at]), float(values[at])) for at in ranking)
+    names, pool = state.bank.item_ids, np.flatnonzero(view.pool)
+    ranking = pool[_ranked(values[pool], lot.ties[pool], top)]
+    best = tuple(Candidate(names[at], int(at), float(values[at])) for at in ranking)
+    open_items = np.flatnonzero(drawn)
+    step = len(state.items) + len(state.withdrawn) + len(in_flight)
+    is_draw = bool(lot.is_draw(np.asarray(step, dtype=np.int64), policy.random_share))
+    index = int(open_items[np.argmax(lot.order[open_items])]) if is_draw else best[0].index
+    share = policy.random_share
+    probability = share / len(open_items) + (1.0 - share) * (index == best[0].index)
     return Choice(
-        item=best[0].item,
-        index=best[0].index,
-        value=best[0].value,
+        item=names[index],
+        index=index,
+        value=float(values[index]) if np.isfinite(values[index]) else 0.0,
         candidates=best,
         theta=tuple(state.theta.tolist()),
-        logdet_information=-float(np.linalg.slogdet(covariance)[1]),
+        logdet_information=-float(np.linalg.slogdet(view.covariance)[1]),
         policy=policy.name,
-        seed=seed,
+        seed=lot.seed,
         executed=len(state.items),
         pending=tuple(names[item] for item in in_flight),
         pool=len(pool),
+        draw=Draw(float(probability), len(open_items), is_draw),
     )
 
 
 def _ranked(values: FloatArray, keys: KeyArray, top: int) -> list[int]:
-    """Indices of the `top` largest values, best first, the head settled by rules 2 and 3."""
+    """Indices of the `top` largest values, best first, the head settled by rules 3 and 4."""
     largest = values.max()
     tied = np.flatnonzero(values >= largest - TIE * abs(largest))
     head = int(tied[np.argmax(keys[tied])])

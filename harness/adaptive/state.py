@@ -1,8 +1,8 @@
 """What is known of one agent in mid-run: an immutable value, replaced at each outcome.
 
-An outcome (item i, y) updates by one Sherman–Morrison step, the predictor,
+An outcome (item i, y passes in n trials) updates by one Sherman–Morrison step, the predictor,
 
-    Σ ← Σ − w Σα αᵀΣ / (1 + w αᵀΣα),      θ ← θ + Σα (y − p),      w = p(1−p),
+    Σ ← Σ − w Σα αᵀΣ / (1 + w αᵀΣα),      θ ← θ + Σα (y − np),      w = np(1−p),
 
 and then by Newton steps to the exact MAP of all outcomes so far (`ability`), O(k d² + d³) for k outcomes. So
 θ̂ equals batch re-estimation to about 1e-10 whatever the order of arrival, and the same list of outcomes
@@ -22,10 +22,11 @@ from enum import Enum
 
 import numpy as np
 
-from harness.adaptive.ability import information_at, log_posterior, maximise
+from harness.adaptive.ability import Outcomes, maximise
 from harness.adaptive.arrays import BoolArray, FloatArray, IntArray, sigmoid
 from harness.adaptive.bank import Bank
 from harness.adaptive.errors import StateError
+from harness.adaptive.evidence import Draw, Evidence
 
 
 class Withdrawal(Enum):
@@ -39,16 +40,18 @@ class Withdrawal(Enum):
 class AbilityState:
     """θ̂, its covariance, and where every item stands. Begin with `AbilityState.start(bank)`.
 
-    `theta` (d,) is the MAP; `covariance` (d, d) the inverse of the information there, prior included. `items`
-    and `outcomes` are in order of observation. `withdrawn` maps positions to (kind, reason). No array is
-    written to after construction.
+    `theta` (d,) is the MAP; `covariance` (d, d) the inverse of the information there, prior included. `items`,
+    `passes`, `trials` and `draws` are in order of observation. `withdrawn` maps positions to (kind, reason). No array
+    is written to after construction.
     """
 
     bank: Bank
     theta: FloatArray
     covariance: FloatArray
     items: tuple[int, ...]
-    outcomes: tuple[bool, ...]
+    passes: tuple[int, ...]
+    trials: tuple[int, ...]
+    draws: tuple[Draw | None, ...]
     withdrawn: dict[int, tuple[Withdrawal, str]]
     open: BoolArray
     counted: BoolArray
@@ -57,7 +60,7 @@ class AbilityState:
     def start(cls, bank: Bank) -> AbilityState:
         """Before any outcome: θ̂ is the prior mean, the covariance the prior's, every item open and counted."""
         everything = np.ones(len(bank), dtype=np.bool_)
-        return cls(bank, bank.prior_mean, bank.prior_covariance, (), (), {}, everything, everything)
+        return cls(bank, bank.prior_mean, bank.prior_covariance, (), (), (), (), {}, everything, everything)
 
     @classmethod
     def rebuild(cls, bank: Bank, outcomes: Iterable[tuple[int, bool]]) -> AbilityState:
@@ -67,34 +70,42 @@ class AbilityState:
             state = state.observe(item, passed)
         return state
 
-    def observe(self, item: int, passed: bool) -> AbilityState:
-        """The state with one more outcome.
+    def observe(self, item: int, passes: int, trials: int = 1, draw: Draw | None = None) -> AbilityState:
+        """The state with one more item's outcome: `passes` in `trials` attempts at it. The same outcome told again
+        changes nothing; `draw` says how the item came to be chosen.
 
         Raises
         ------
         StateError
-            If the item has an outcome already, or was withdrawn and not reinstated.
+            If the item has another outcome already, was withdrawn and not reinstated, or the counts are not
+            0 ≤ passes ≤ trials with at least one trial.
         """
+        passes, trials = int(passes), int(trials)
+        if not 0 <= passes <= trials or trials < 1:
+            raise StateError(
+                f"{passes} passes in {trials} trials", place=self._name(item), remedy="Give 0 ≤ passes ≤ trials ≥ 1"
+            )
+        if item in self.items:
+            at = self.items.index(item)
+            if (self.passes[at], self.trials[at]) == (passes, trials):
+                return self
         self._require_open(item)
-        items, outcomes = (*self.items, item), (*self.outcomes, bool(passed))
+        grown = replace(
+            self,
+            items=(*self.items, item),
+            passes=(*self.passes, passes),
+            trials=(*self.trials, trials),
+            draws=(*self.draws, draw),
+        )
         loading = self.bank.alpha[item]
         p = sigmoid(np.atleast_1d(loading @ self.theta - self.bank.beta[item]))[0]
-        predicted = downdate(self.covariance, loading, float(p * (1.0 - p)))
-        guess = self.theta + predicted @ loading * (float(passed) - p)
-        loadings, offsets = self.bank.alpha[list(items)], self.bank.beta[list(items)]
-        prior = (self.bank.prior_mean, self.bank.prior_precision)
-        theta = maximise(guess, loadings, offsets, np.array(outcomes, dtype=np.float64), prior)
-        inverse = np.linalg.inv(information_at(theta, loadings, offsets, self.bank.prior_precision))
+        predicted = downdate(self.covariance, loading, float(trials * p * (1.0 - p)))
+        seen = grown.outcomes
+        theta = maximise(self.theta + predicted @ loading * (passes - trials * float(p)), seen)
+        inverse = np.linalg.inv(seen.information(theta))
         still_open = self.open.copy()
         still_open[item] = False
-        return replace(
-            self,
-            theta=theta,
-            covariance=(inverse + inverse.T) / 2,
-            items=items,
-            outcomes=outcomes,
-            open=still_open,
-        )
+        return replace(grown, theta=theta, covariance=(inverse + inverse.T) / 2, open=still_open)
 
     def withdraw(self, item: int, kind: Withdrawal, reason: str) -> AbilityState:
         """The state without this item in the pool; θ̂ and information are as before. Raises StateError as
@@ -139,22 +150,46 @@ class AbilityState:
         return mask
 
     @property
-    def n_passed(self) -> int:
-        """Number of observed passes."""
-        return sum(self.outcomes)
-
-    @property
     def n_population(self) -> int:
         """Number of items whose pass rate is estimated: all but the unavailable."""
         return int(self.counted.sum())
 
     @property
+    def outcomes(self) -> Outcomes:
+        """The outcomes with the parameters of their items, in order of observation."""
+        at: IntArray = np.array(self.items, dtype=np.int64)
+        return Outcomes(
+            loadings=self.bank.alpha[at],
+            offsets=self.bank.beta[at],
+            passes=np.array(self.passes, dtype=np.float64),
+            trials=np.array(self.trials, dtype=np.float64),
+            mean=self.bank.prior_mean,
+            precision=self.bank.prior_precision,
+        )
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the estimators read."""
+        unknown = Draw(float("nan"), 0, False)
+        draws = [draw or unknown for draw in self.draws]
+        return Evidence(
+            bank=self.bank,
+            theta=self.theta,
+            covariance=self.covariance,
+            items=np.array(self.items, dtype=np.int64),
+            passes=np.array(self.passes, dtype=np.float64),
+            trials=np.array(self.trials, dtype=np.float64),
+            probability=np.array([draw.probability for draw in draws], dtype=np.float64),
+            pool=np.array([draw.pool for draw in draws], dtype=np.int64),
+            random=np.array([draw.random for draw in draws], dtype=np.bool_),
+            rest=self.unexecuted,
+            counted=self.counted,
+        )
+
+    @property
     def log_posterior(self) -> float:
         """ℓ(θ̂) of `ability`: finite for any number of outcomes (CASES S10)."""
-        at: IntArray = np.array(self.items, dtype=np.int64)
-        prior = (self.bank.prior_mean, self.bank.prior_precision)
-        y = np.array(self.outcomes, dtype=np.float64)
-        return log_posterior(self.theta, self.bank.alpha[at], self.bank.beta[at], y, prior)
+        return float(self.outcomes.log_posterior(self.theta))
 
     def _require_open(self, item: int) -> None:
         if not 0 <= item < len(self.bank):
@@ -170,16 +205,19 @@ class AbilityState:
             )
         if not self.open[item]:
             raise StateError(
-                "already has an outcome",
+                "already has another outcome",
                 place=self._name(item),
-                remedy="Give each item once; repeated trials belong to calibration",
+                remedy="Give all trials of an item in one observation",
             )
 
     def _name(self, item: int) -> str:
         return f"item {self.bank.item_ids[item]!r}" if 0 <= item < len(self.bank) else f"item {item}"
 
 
-def downdate(covariance: FloatArray, loading: FloatArray, weight: float) -> FloatArray:
-    """(Σ⁻¹ + w α αᵀ)⁻¹ by Sherman–Morrison: Σ − w Σα αᵀΣ / (1 + w αᵀΣα), (d, d), O(d²); w ≥ 0."""
-    column = covariance @ loading
-    return covariance - np.multiply.outer(column, column) * (weight / (1.0 + weight * float(loading @ column)))
+def downdate(covariance: FloatArray, loading: FloatArray, weight: FloatArray | float) -> FloatArray:
+    """(Σ⁻¹ + w α αᵀ)⁻¹ by Sherman–Morrison: Σ − w Σα αᵀΣ / (1 + w αᵀΣα), (..., d, d), O(d²); `loading` (..., d),
+    `weight` (...,) ≥ 0.
+    """
+    column = (covariance @ loading[..., None])[..., 0]
+    gain = np.asarray(weight / (1.0 + weight * (loading * column).sum(axis=-1)))
+    return np.asarray(covariance - column[..., :, None] * column[..., None, :] * gain[..., None, None])

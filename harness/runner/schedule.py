@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from harness.adaptive.engine import AdaptiveEngine
 from harness.adaptive.estimators import Estimate
+from harness.adaptive.evidence import Draw
 from harness.adaptive.selection import Choice
 from harness.records.vocabulary import UNAVAILABLE_REASONS, Outcome, Reason
 
@@ -111,8 +112,12 @@ class AdaptiveSchedule:
 
     def restore(self, choices: Iterable[Mapping[str, Any]], updates: Iterable[Mapping[str, Any]]) -> None:
         """Rebuild from the run's own events: same engine state, same next choice, to the bit."""
+        told = list(choices)
+        for choice in told:
+            if "draw" in choice:  # not in runs of the first version
+                self.engine.recall(choice["item"], Draw(**choice["draw"]))
         self.engine.replay(updates)
-        numbers = [int(choice["slot"]) for choice in choices]
+        numbers = [int(choice["slot"]) for choice in told]
         self.next_number = max(numbers, default=-1) + 1
 
     def reinstate(self, slots: Iterable[Slot]) -> RunEvents:

@@ -205,8 +205,9 @@ def test_events_not_understood_are_refused(event: dict[str, Any], message: str) 
 def test_contradictions_are_refused() -> None:
     engine = AdaptiveEngine(BANK)
     engine.observe("item-1", True)
-    with pytest.raises(StateError, match="already has an outcome"):
-        engine.observe("item-1", True)
+    engine.observe("item-1", True)  # told twice: nothing new
+    with pytest.raises(StateError, match="already has another outcome"):
+        engine.observe("item-1", False)
     with pytest.raises(BankError, match="'other'"):
         engine.observe("other", True)
     for pending in (["item-1"], ["item-2", "item-2"]):

@@ -10,36 +10,33 @@ import pytest
 from harness.adaptive import AbilityState, AdaptiveEngine, Choice, EngineSettings, PIrt, policy_named, prior_bank
 from harness.adaptive.errors import EngineError
 from harness.adaptive.estimators import estimator_named
-from harness.adaptive.keys import seeded_keys
-from harness.adaptive.policies import POLICIES, DOptimal, PassRate, Random, View
-from harness.adaptive.selection import pool_of, select
+from harness.adaptive.policies import POLICIES, DOptimal, Hedged, PassRate, Random, View
+from harness.adaptive.selection import Lot, select, view_of
 
 from .banks import random_bank
 
 
-def view_of(state: AbilityState, pending: tuple[int, ...] = ()) -> View:
-    bank = state.bank
-    keys = seeded_keys(0, "choice", bank.item_ids)
-    return View(state, pool_of(state, pending), pending, state.planning(pending), bank.probability(state.theta), keys)
+def shown(state: AbilityState, pending: tuple[int, ...] = ()) -> View:
+    return view_of(state, pending, Lot.of(0, state.bank.item_ids).ties)
 
 
 def test_d_optimal_value_is_the_gain_in_log_determinant() -> None:
     bank = random_bank(2)
     state = AbilityState.rebuild(bank, [(0, True), (5, False), (9, True)])
-    view = view_of(state, (3, 4))
+    view = shown(state, (3, 4))
     values = DOptimal().values(view)
     information = np.linalg.inv(view.covariance)
     p = bank.probability(state.theta)
-    for item, value in zip(view.candidates, values, strict=True):
+    for item in np.flatnonzero(view.pool):
         more = information + p[item] * (1 - p[item]) * np.outer(bank.alpha[item], bank.alpha[item])
         gain = np.linalg.slogdet(more)[1] - np.linalg.slogdet(information)[1]
-        assert np.log1p(value) == pytest.approx(gain, abs=1e-9)
+        assert np.log1p(values[item]) == pytest.approx(gain, abs=1e-9)
 
 
 def test_pass_rate_value_is_the_drop_of_variance_of_the_linearised_total() -> None:
     bank = random_bank(2)
     state = AbilityState.rebuild(bank, [(0, True), (5, False), (9, True)])
-    view = view_of(state, (3,))
+    view = shown(state, (3,))
     values = PassRate().values(view)
     rest = [i for i in range(30) if i not in {0, 5, 9, 3}]
     w = view.probability * (1 - view.probability)
@@ -47,9 +44,9 @@ def test_pass_rate_value_is_the_drop_of_variance_of_the_linearised_total() -> No
     joint = (w[rest, None] * bank.alpha[rest]) @ view.covariance @ (w[rest, None] * bank.alpha[rest]).T + np.diag(
         w[rest]
     )
-    for item, value in zip(view.candidates, values, strict=True):
-        at = rest.index(item)
-        assert value == pytest.approx(joint[at].sum() ** 2 / joint[at, at], rel=1e-9)
+    for item in np.flatnonzero(view.pool):
+        at = rest.index(int(item))
+        assert values[item] == pytest.approx(joint[at].sum() ** 2 / joint[at, at], rel=1e-9)
 
 
 def test_pass_rate_ignores_what_nothing_unexecuted_depends_on() -> None:
@@ -58,9 +55,9 @@ def test_pass_rate_ignores_what_nothing_unexecuted_depends_on() -> None:
     alpha[:19, 0], alpha[19, 1] = 1.0, 3.0
     bank = replace(bank, alpha=alpha, beta=np.zeros(20), prior_mean=np.zeros(2), prior_covariance=np.eye(2))
     state = AbilityState.start(bank)
-    keys = seeded_keys(0, "choice", bank.item_ids)
-    assert select(DOptimal(), state, (), keys, 0).index == 19
-    assert select(PassRate(), state, (), keys, 0).index != 19
+    lot = Lot.of(0, bank.item_ids)
+    assert select(DOptimal(), state, (), lot).index == 19
+    assert select(PassRate(), state, (), lot).index != 19
 
 
 def test_random_is_uniform_over_seeds_and_ignores_outcomes() -> None:
@@ -95,7 +92,7 @@ def test_prior_only_items_wait_until_no_calibrated_one_is_left() -> None:
     calibrated = np.ones(30, dtype=bool)
     calibrated[[1, 2]] = False
     bank = replace(random_bank(1), calibrated=calibrated)
-    for policy in POLICIES:
+    for policy in [policy for policy in POLICIES if policy.random_share == 0]:
         engine = AdaptiveEngine(bank, EngineSettings(policy=policy, seed=3))
         order = []
         while isinstance(step := engine.next(), Choice):
@@ -106,9 +103,9 @@ def test_prior_only_items_wait_until_no_calibrated_one_is_left() -> None:
 
 def test_the_record_of_a_choice_is_ranked_and_complete() -> None:
     state = AbilityState.rebuild(random_bank(1), [(0, True), (3, False)])
-    keys = seeded_keys(0, "choice", state.bank.item_ids)
-    choice = select(DOptimal(), state, (7, 5), keys, seed=11, top=4)
-    values = DOptimal().values(view_of(state, (5, 7)))
+    choice = select(DOptimal(), state, (7, 5), Lot.of(11, state.bank.item_ids), top=4)
+    view = shown(state, (5, 7))
+    values = DOptimal().values(view)[view.pool]
     assert [c.value for c in choice.candidates] == sorted(values, reverse=True)[:4]
     assert (choice.item, choice.index, choice.value) == (
         choice.candidates[0].item,
@@ -124,15 +121,17 @@ def test_the_record_of_a_choice_is_ranked_and_complete() -> None:
 def test_a_policy_of_ones_own_works_and_a_broken_one_is_named() -> None:
     class Hardest:
         name = "hardest"
+        random_share = 0.0
 
         def values(self, view: View) -> np.ndarray:
-            return np.array(view.state.bank.beta[view.candidates])
+            return np.array(view.bank.beta)
 
     class Broken:
         name = "broken"
+        random_share = 0.0
 
         def values(self, view: View) -> np.ndarray:
-            return np.full(len(view.candidates), np.nan)
+            return np.full(len(view.bank), np.nan)
 
     bank = random_bank(1)
     choice = AdaptiveEngine(bank, EngineSettings(policy=Hardest())).next()
@@ -145,7 +144,33 @@ def test_a_policy_of_ones_own_works_and_a_broken_one_is_named() -> None:
 def test_names_find_their_parts() -> None:
     assert [policy_named(policy.name) for policy in POLICIES] == list(POLICIES)
     assert estimator_named("p_irt") == PIrt()
+    assert policy_named("pass_rate+0.25") == Hedged(PassRate(), 0.25)
     with pytest.raises(EngineError, match="d_optimal, pass_rate, random"):
         policy_named("best")
+    with pytest.raises(EngineError, match="NAME\\+SHARE"):
+        policy_named("pass_rate+much")
+    with pytest.raises(EngineError, match="between 0 and 1"):
+        policy_named("pass_rate+2")
+
+
+def test_a_hedged_step_is_drawn_as_often_as_declared_and_says_its_probability() -> None:
+    bank = random_bank(1)
+    choices = []
+    for seed in range(400):
+        engine = AdaptiveEngine(bank, EngineSettings(policy=policy_named("d_optimal+0.3"), seed=seed))
+        engine.observe("item-4", True)
+        choice = engine.next()
+        assert isinstance(choice, Choice)
+        choices.append(choice)
+    drawn = [choice for choice in choices if choice.draw.random]
+    assert 85 <= len(drawn) <= 155  # 120 ± 3.8 standard deviations
+    best = {choice.candidates[0].index for choice in choices}
+    assert len(best) == 1
+    for choice in choices:
+        at_best = choice.index in best
+        assert choice.draw.pool == 29
+        assert choice.draw.probability == pytest.approx(0.3 / 29 + 0.7 * at_best)
+        assert choice.draw.random or at_best
+    assert len({choice.index for choice in drawn}) > 20
     with pytest.raises(EngineError, match="posterior_predictive"):
         estimator_named("best")

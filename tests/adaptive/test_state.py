@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from harness.adaptive import AbilityState, Withdrawal
-from harness.adaptive.ability import information_at, log_posterior
+from harness.adaptive import AbilityState, Bank, Withdrawal
+from harness.adaptive.ability import Outcomes
 from harness.adaptive.errors import StateError
 from harness.adaptive.state import downdate
 
@@ -29,6 +29,10 @@ def test_sherman_morrison_equals_direct_inversion(seed: int, d: int, weight: flo
     np.testing.assert_allclose(downdate(covariance, loading, weight), direct, rtol=1e-7, atol=1e-9)
 
 
+def outcomes_of(bank: Bank, items: np.ndarray, y: np.ndarray) -> Outcomes:
+    return Outcomes(bank.alpha[items], bank.beta[items], y, np.ones(len(y)), bank.prior_mean, bank.prior_precision)
+
+
 @given(st.integers(0, 2**31), st.integers(1, 4), st.integers(1, 30))
 @settings(max_examples=40, deadline=None)
 def test_online_equals_batch_in_any_order(seed: int, d: int, k: int) -> None:
@@ -40,17 +44,16 @@ def test_online_equals_batch_in_any_order(seed: int, d: int, k: int) -> None:
     shuffled = AbilityState.rebuild(bank, [given_outcomes[at] for at in rng.permutation(k)])
     np.testing.assert_allclose(online.theta, shuffled.theta, atol=1e-9)
     np.testing.assert_allclose(online.covariance, shuffled.covariance, atol=1e-9)
-    prior = (bank.prior_mean, bank.prior_precision)
     y = np.array([passed for _, passed in given_outcomes], dtype=float)
+    seen = outcomes_of(bank, items, y)
     batch = minimize(
-        lambda theta: -log_posterior(theta, bank.alpha[items], bank.beta[items], y, prior),
+        lambda theta: -float(seen.log_posterior(theta)),
         np.zeros(d),
         method="BFGS",
         options={"gtol": 1e-7},
     )
     np.testing.assert_allclose(online.theta, batch.x, atol=1e-5)
-    information = information_at(online.theta, bank.alpha[items], bank.beta[items], bank.prior_precision)
-    np.testing.assert_allclose(online.covariance @ information, np.eye(d), atol=1e-8)
+    np.testing.assert_allclose(online.covariance @ seen.information(online.theta), np.eye(d), atol=1e-8)
 
 
 @given(st.integers(0, 2**31))
@@ -111,13 +114,10 @@ def test_steep_and_flat_items_still_reach_the_maximum(spread: float) -> None:
     bank = random_bank(5, n=60, d=3, spread=spread)
     rng = np.random.default_rng(2)
     state = AbilityState.rebuild(bank, ((i, bool(rng.random() < 0.5)) for i in range(60)))
-    items = list(state.items)
-    prior = (bank.prior_mean, bank.prior_precision)
-    y = np.array(state.outcomes, dtype=float)
-    here = log_posterior(state.theta, bank.alpha[items], bank.beta[items], y, prior)
+    here = state.log_posterior
     for _ in range(200):
         near = state.theta + rng.normal(0, 1e-3, 3)
-        assert log_posterior(near, bank.alpha[items], bank.beta[items], y, prior) <= here + 1e-12
+        assert float(state.outcomes.log_posterior(near)) <= here + 1e-12
 
 
 def test_items_in_flight_add_their_expected_information_in_any_order() -> None:
@@ -135,7 +135,7 @@ def test_items_in_flight_add_their_expected_information_in_any_order() -> None:
 
 def test_duplicates_and_withdrawn_items_are_refused_and_nothing_changes() -> None:
     state = AbilityState.rebuild(random_bank(1), [(4, True)])
-    with pytest.raises(StateError, match="'item-4': already has an outcome"):
+    with pytest.raises(StateError, match="'item-4': already has another outcome"):
         state.observe(4, False)
     gone = state.withdraw(2, Withdrawal.UNAVAILABLE, "gold failed").withdraw(3, Withdrawal.UNGRADED, "grader timeout")
     with pytest.raises(StateError, match=r"unavailable \(gold failed\)"):
@@ -152,3 +152,22 @@ def test_duplicates_and_withdrawn_items_are_refused_and_nothing_changes() -> Non
     back = gone.reinstate(2).observe(2, True)
     assert back.theta.tobytes() == state.observe(2, True).theta.tobytes()
     assert state.items == (4,)
+    assert state.observe(4, True) is state
+
+
+def test_repeated_trials_of_an_item_weigh_as_so_many_outcomes() -> None:
+    bank = random_bank(1)
+    state = AbilityState.rebuild(bank, [(4, True)]).observe(7, 2, trials=3)
+    one_by_one = Outcomes(
+        bank.alpha[[4, 7, 7, 7]],
+        bank.beta[[4, 7, 7, 7]],
+        np.array([1.0, 1.0, 1.0, 0.0]),
+        np.ones(4),
+        bank.prior_mean,
+        bank.prior_precision,
+    )
+    np.testing.assert_allclose(one_by_one.gradient(state.theta), 0.0, atol=1e-9)
+    assert float(state.evidence.score) == pytest.approx(1 + 2 / 3)
+    for passes, trials in ((2, 1), (-1, 1), (0, 0)):
+        with pytest.raises(StateError, match="passes in"):
+            state.observe(9, passes, trials)

@@ -5,9 +5,18 @@ from __future__ import annotations
 from harness.adaptive.errors import EngineError
 from harness.adaptive.estimators.p_irt import PIrt
 from harness.adaptive.estimators.posterior_predictive import PosteriorPredictive
-from harness.adaptive.estimators.protocol import Estimate, Estimator
+from harness.adaptive.estimators.protocol import Estimate, Estimator, Moments, estimate_of
 
-__all__ = ["ESTIMATORS", "Estimate", "Estimator", "PIrt", "PosteriorPredictive", "estimator_named"]
+__all__ = [
+    "ESTIMATORS",
+    "Estimate",
+    "Estimator",
+    "Moments",
+    "PIrt",
+    "PosteriorPredictive",
+    "estimate_of",
+    "estimator_named",
+]
 
 ESTIMATORS: tuple[Estimator, ...] = (PIrt(), PosteriorPredictive())
 

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.adaptive.estimators.protocol import Estimate, normal_interval
-from harness.adaptive.state import AbilityState
+import numpy as np
+
+from harness.adaptive.estimators.protocol import Moments, of_total
+from harness.adaptive.evidence import Evidence
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,10 @@ class PIrt:
 
     name: str = "p_irt"
 
-    def estimate(self, state: AbilityState, level: float = 0.95) -> Estimate:
-        """The estimate; O(N d)."""
-        rest = state.unexecuted
-        p = state.bank.probability(state.theta)[rest]
-        weight = p * (1.0 - p)
-        lever = state.bank.alpha[rest].T @ weight
-        variance = float(lever @ state.covariance @ lever + weight.sum())
-        return normal_interval(state, float(p.sum()), variance, level, self.name)
+    def moments(self, evidence: Evidence) -> Moments:
+        """Value and standard error; O(N d)."""
+        p = evidence.bank.probability(evidence.theta)
+        weight = p * (1.0 - p) * evidence.rest
+        lever = weight @ evidence.bank.alpha
+        spread = ((lever[..., None, :] @ evidence.covariance)[..., 0, :] * lever).sum(axis=-1)
+        return of_total(evidence, np.asarray((p * evidence.rest).sum(axis=-1)), spread + weight.sum(axis=-1))

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.adaptive.arrays import sigmoid
-from harness.adaptive.estimators.protocol import Estimate, normal_interval
-from harness.adaptive.state import AbilityState
+from harness.adaptive.arrays import FloatArray, sigmoid
+from harness.adaptive.estimators.protocol import Moments, of_total
+from harness.adaptive.evidence import Evidence
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,22 @@ class PosteriorPredictive:
 
     name: str = "posterior_predictive"
 
-    def estimate(self, state: AbilityState, level: float = 0.95) -> Estimate:
-        """The estimate; O(N d²)."""
-        rest = state.unexecuted
-        alpha, beta = state.bank.alpha[rest], state.bank.beta[rest]
-        variance = ((alpha @ state.covariance) * alpha).sum(axis=1)
-        if state.bank.item_covariance is not None:
-            x = np.append(state.theta, -1.0)
-            variance = variance + state.bank.item_covariance[rest] @ x @ x
-        attenuation = 1.0 / np.sqrt(1.0 + np.pi * variance / 8.0)
-        q = sigmoid((alpha @ state.theta - beta) * attenuation)
-        weight = q * (1.0 - q)
-        lever = alpha.T @ (weight * attenuation)
-        total = float(lever @ state.covariance @ lever + weight.sum())
-        return normal_interval(state, float(q.sum()), total, level, self.name)
+    def moments(self, evidence: Evidence) -> Moments:
+        """Value and standard error; O(N d²)."""
+        bank = evidence.bank
+        attenuation, q = averaged(evidence)
+        weight = q * (1.0 - q) * evidence.rest
+        lever = (weight * attenuation) @ bank.alpha
+        spread = ((lever[..., None, :] @ evidence.covariance)[..., 0, :] * lever).sum(axis=-1)
+        return of_total(evidence, np.asarray((q * evidence.rest).sum(axis=-1)), spread + weight.sum(axis=-1))
+
+
+def averaged(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+    """κ and q of every item, both (..., N)."""
+    bank = evidence.bank
+    variance = np.einsum("...nd,nd->...n", bank.alpha @ evidence.covariance, bank.alpha)
+    if bank.item_covariance is not None:
+        x = np.concatenate([evidence.theta, -np.ones((*evidence.theta.shape[:-1], 1))], axis=-1)
+        variance = variance + np.einsum("...i,nij,...j->...n", x, bank.item_covariance, x, optimize=True)
+    attenuation = 1.0 / np.sqrt(1.0 + np.pi * variance / 8.0)
+    return attenuation, sigmoid((evidence.theta @ bank.alpha.T - bank.beta) * attenuation)

@@ -1,5 +1,5 @@
-"""What an estimator is: a state in, one `Estimate` out, the point and its interval from one and the same
-formula (CASES S11).
+"""What an estimator is: evidence in, a value and its standard error out, both from one and the same formula
+(CASES S11); `estimate_of` makes an `Estimate` with an interval of it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.adaptive.arrays import FloatArray, normal_quantile
 from harness.adaptive.errors import EngineError
-from harness.adaptive.state import AbilityState
+from harness.adaptive.evidence import Evidence
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,78 @@ class Estimate:
     method: str
 
 
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """`value` and `standard_error` of the estimated pass rate of the whole population, each (...,), fractions of 1."""
+
+    value: FloatArray
+    standard_error: FloatArray
+
+
 class Estimator(Protocol):
-    """`name` goes into `Estimate.method`."""
+    """`name` goes into `Estimate.method`; `moments` must be finite wherever the population is not empty."""
 
     @property
     def name(self) -> str: ...
 
-    def estimate(self, state: AbilityState, level: float = 0.95) -> Estimate:
-        """The estimate with an interval at `level` in (0, 1); raises EngineError on another level."""
+    def moments(self, evidence: Evidence) -> Moments:
+        """Value and standard error, one per agent of the evidence."""
         ...
+
+
+def of_total(evidence: Evidence, expected_rest: FloatArray, variance: FloatArray) -> Moments:
+    """The common end of every model-based estimate: from the expected number of passes among the unexecuted and the
+    variance of the total (both in items), value (Σy + expected)/N and standard error √variance / N.
+    """
+    n = np.maximum(evidence.n_items, 1)
+    return Moments(
+        value=np.asarray((evidence.score + expected_rest) / n),
+        standard_error=np.asarray(np.sqrt(np.maximum(variance, 0.0)) / n),
+    )
+
+
+def allowed(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest rate that the outcomes so far allow: the rest all failed, all passed."""
+    n = np.maximum(evidence.n_items, 1)
+    return np.asarray(evidence.score / n), np.asarray((evidence.score + evidence.rest.sum(axis=-1)) / n)
+
+
+def estimate_of(estimator: Estimator, evidence: Evidence, level: float = 0.95, widening: float = 1.0) -> Estimate:
+    """The estimate for one agent, with a normal interval cut to what the outcomes so far allow.
+
+    `widening` multiplies the standard error (see `backtest`: model-based errors are too small where the model is
+    wrong).
+
+    Raises
+    ------
+    EngineError
+        If `level` is not in (0, 1).
+    """
+    require_level(level)
+    n, executed = int(evidence.n_items), int(evidence.executed)
+    if n == 0:
+        nan = float("nan")
+        return Estimate(nan, nan, nan, level, executed, n, nan, estimator.name)
+    found = estimator.moments(evidence)
+    least, most = allowed(evidence)
+    value, error = min(max(float(found.value), float(least)), float(most)), float(found.standard_error) * widening
+    reach = float(normal_quantile(0.5 + level / 2.0)) * error
+    return Estimate(
+        value=value,
+        lower=max(float(least), value - reach),
+        upper=min(float(most), value + reach),
+        level=level,
+        executed=executed,
+        n_items=n,
+        standard_error=error,
+        method=estimator.name,
+    )
+
+
+def require_level(level: float) -> None:
+    """Raises EngineError unless `level` is in (0, 1)."""
+    if not 0.0 < level < 1.0:
+        raise EngineError(f"level {level}", place="level", remedy="Give a number between 0 and 1, such as 0.95")
 
 
 def widened(estimate: Estimate, probability: FloatArray) -> Estimate:
@@ -55,31 +118,3 @@ def widened(estimate: Estimate, probability: FloatArray) -> Estimate:
     down = float(probability.sum()) / estimate.n_items
     up = float((1.0 - probability).sum()) / estimate.n_items
     return replace(estimate, lower=max(0.0, estimate.lower - down), upper=min(1.0, estimate.upper + up))
-
-
-def normal_interval(state: AbilityState, expected_rest: float, variance: float, level: float, method: str) -> Estimate:
-    """The common end of every model-based estimate.
-
-    From the expected number of passes among the unexecuted and the variance of the total (both in items):
-    value (Σy + expected)/N, standard error √variance / N, a normal interval cut to [Σy/N, (Σy +
-    unexecuted)/N].
-    """
-    if not 0.0 < level < 1.0:
-        raise EngineError(f"level {level}", place="level", remedy="Give a number between 0 and 1, such as 0.95")
-    n, executed, passed = state.n_population, len(state.items), state.n_passed
-    if n == 0:
-        nan = float("nan")
-        return Estimate(nan, nan, nan, level, executed, n, nan, method)
-    value, error = (passed + expected_rest) / n, float(np.sqrt(variance)) / n
-    reach = float(normal_quantile(0.5 + level / 2.0)) * error
-    least, most = passed / n, (passed + n - executed) / n
-    return Estimate(
-        value=value,
-        lower=max(least, value - reach),
-        upper=min(most, value + reach),
-        level=level,
-        executed=executed,
-        n_items=n,
-        standard_error=error,
-        method=method,
-    )

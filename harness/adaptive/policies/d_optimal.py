@@ -22,10 +22,10 @@ class DOptimal:
     """See the module; values are ≥ 0."""
 
     name: str = "d_optimal"
+    random_share: float = 0.0
 
     def values(self, view: View) -> FloatArray:
-        """p(1−p) αᵀΣα of each candidate, (M,); O(M d²)."""
-        alpha = view.state.bank.alpha[view.candidates]
-        p = view.probability[view.candidates]
-        spread = ((alpha @ view.covariance) * alpha).sum(axis=1)
-        return np.asarray(p * (1.0 - p) * spread)
+        """p(1−p) αᵀΣα of each item, (..., N); O(N d²)."""
+        alpha = view.bank.alpha
+        spread = np.einsum("...nd,nd->...n", alpha @ view.covariance, alpha)
+        return np.asarray(view.probability * (1.0 - view.probability) * spread)

@@ -25,14 +25,13 @@ class PassRate:
     """See the module; values are ≥ 0, in (items)² of variance removed."""
 
     name: str = "pass_rate"
+    random_share: float = 0.0
 
     def values(self, view: View) -> FloatArray:
-        """The variance taken off the number of passes by each candidate, (M,); O(N d + M d²)."""
-        bank = view.state.bank
+        """The variance taken off the number of passes by each item, (..., N); O(N d²)."""
+        alpha = view.bank.alpha
         weight = view.probability * (1.0 - view.probability)
-        rest = view.state.unexecuted
-        rest[list(view.pending)] = False
-        lever = bank.alpha[rest].T @ weight[rest]
-        alpha, w = bank.alpha[view.candidates], weight[view.candidates]
+        lever = (weight * view.rest) @ alpha
         shadow = alpha @ view.covariance
-        return np.asarray(w * (1.0 + shadow @ lever) ** 2 / (1.0 + w * (shadow * alpha).sum(axis=1)))
+        pull = (shadow @ lever[..., None])[..., 0]
+        return np.asarray(weight * (1.0 + pull) ** 2 / (1.0 + weight * np.einsum("...nd,nd->...n", shadow, alpha)))
