@@ -21,11 +21,13 @@ from numpy.typing import NDArray
 from harness.records.errors import ConfigError
 
 Counts = NDArray[np.int64]
+Amounts = NDArray[np.float64]
 _OUTCOMES: dict[str, bool | None] = {
     **{"1": True, "1.0": True, "passed": True},
     **{"0": False, "0.0": False, "failed": False},
     **{"ungraded": None, "invalid": None, "": None},
 }
+_AMOUNTS = ("cost_usd", "seconds")
 _NEEDED = ("agent", "task", "outcome")
 _MOST_NAMED = 20
 
@@ -35,7 +37,8 @@ class History:
     """Outcomes of R runs on N tasks: `trials[r, i]` graded trials, of which `passes[r, i]` passed; both (R, N).
 
     `run_ids` are distinct; `agents` and `dates` ("" where unknown) belong to the runs. `suite_versions` are all
-    that the rows named: more than one means that equal task names may be different tasks.
+    that the rows named: more than one means that equal task names may be different tasks. `cost_usd` and `seconds`
+    (R, N) are what the attempt that counts took, NaN where unknown; None where the files know none at all.
     """
 
     run_ids: tuple[str, ...]
@@ -45,9 +48,11 @@ class History:
     passes: Counts
     trials: Counts
     suite_versions: tuple[str, ...] = ()
+    cost_usd: Amounts | None = None
+    seconds: Amounts | None = None
 
     def by_agent(self) -> History:
-        """The same counts with one row per agent: its runs added up, dated by the latest."""
+        """The same counts with one row per agent: its runs added up, dated by the latest; without amounts."""
         names = tuple(dict.fromkeys(self.agents))
         row_of = {name: number for number, name in enumerate(names)}
         rows = np.array([row_of[agent] for agent in self.agents], dtype=np.int64)
@@ -84,8 +89,8 @@ class _Table:
         self.runs: dict[tuple[str, str, str, str], int] = {}
         self.tasks: dict[str, int] = {}
         self.suite_versions: set[str] = set()
-        # (run, task) -> what each attempt said, and where it stands
-        self.cells: dict[tuple[int, int], dict[int, tuple[bool | None, str]]] = {}
+        # (run, task) -> what each attempt said, where it stands, and the amounts known of it
+        self.cells: dict[tuple[int, int], dict[int, tuple[bool | None, str, tuple[float | None, ...]]]] = {}
 
     def fault(self, place: str, what: str) -> None:
         self.problems.append(f"{place}: {what}")
@@ -122,17 +127,33 @@ class _Table:
         if attempt in attempts:
             self.fault(place, f"agent {agent!r}, task {task!r} stands already in {attempts[attempt][1]}")
             return
-        attempts[attempt] = (passed, place)
+        attempts[attempt] = (passed, place, tuple(self._amount(place, name, fields) for name in _AMOUNTS))
         if fields.get("suite_version"):
             self.suite_versions.add(fields["suite_version"])
 
+    def _amount(self, place: str, name: str, fields: dict[str, str]) -> float | None:
+        said = fields.get(name, "").strip()
+        if not said:
+            return None
+        try:
+            amount = float(said)
+        except ValueError:
+            amount = -1.0
+        if not 0.0 <= amount < float("inf"):
+            self.fault(place, f"{name} {said!r} is not a number of at least 0")
+            return None
+        return amount
+
     def history(self) -> History:
         passes, trials = (np.zeros((len(self.runs), len(self.tasks)), dtype=np.int64) for _ in range(2))
-        for (run, task), attempts in self.cells.items():
-            graded = [attempts[number][0] for number in sorted(attempts) if attempts[number][0] is not None]
+        counting: dict[tuple[int, int], tuple[float | None, ...]] = {}
+        for cell, attempts in self.cells.items():
+            graded = [attempts[number] for number in sorted(attempts) if attempts[number][0] is not None]
             if graded:
-                trials[run, task] = 1
-                passes[run, task] = int(graded[-1] is True)
+                passed, _, counting[cell] = graded[-1]
+                trials[cell] = 1
+                passes[cell] = int(passed is True)
+        cost_usd, seconds = (_table(trials.shape, {c: known[at] for c, known in counting.items()}) for at in range(2))
         keys = tuple(self.runs)
         return History(
             run_ids=_names(keys),
@@ -142,7 +163,19 @@ class _Table:
             passes=passes,
             trials=trials,
             suite_versions=tuple(sorted(self.suite_versions)),
+            cost_usd=cost_usd,
+            seconds=seconds,
         )
+
+
+def _table(shape: tuple[int, int], amounts: dict[tuple[int, int], float | None]) -> Amounts | None:
+    """The amounts in their cells, NaN elsewhere; None if none is known."""
+    table: Amounts | None = None
+    for cell, amount in amounts.items():
+        if amount is not None:
+            table = np.full(shape, np.nan) if table is None else table
+            table[cell] = amount
+    return table
 
 
 def _names(keys: Sequence[tuple[str, str, str, str]]) -> tuple[str, ...]:

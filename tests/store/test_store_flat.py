@@ -105,6 +105,15 @@ def test_our_export_reads_back_as_history(store: MemoryStore, tmp_path: Path) ->
     assert (merged.trials.tolist(), merged.passes.tolist(), merged.dates) == ([[2]], [[1]], ("2025-03-01",))
 
 
+def test_amounts_are_those_of_the_attempt_that_counts_and_unknown_is_not_zero(tmp_path: Path) -> None:
+    header = "agent,task,attempt,outcome,cost_usd"
+    rows = ["a,t1,1,ungraded,9", "a,t1,2,1,0.25", "a,t2,1,0,", "b,t1,1,1,0"]
+    history = read_history(write(tmp_path / "m.csv", header, *rows))
+    assert history.cost_usd is not None
+    assert history.seconds is None
+    np.testing.assert_array_equal(history.cost_usd, [[0.25, np.nan], [0.0, np.nan]])
+
+
 def write(path: Path, *lines: str) -> Path:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
@@ -144,6 +153,9 @@ def test_public_matrices_read_as_agents_by_tasks(tmp_path: Path) -> None:
         ([HEADER, "a,s,m,,t,1,2,,,"], r"m\.csv:2: outcome '2' is none of"),
         ([HEADER, "a,s,m,,t,1,0.5,,,"], r"m\.csv:2: outcome '0\.5'"),
         ([HEADER, "a,s,m,,t,1,nan,,,"], r"m\.csv:2: outcome 'nan'"),
+        ([HEADER, "a,s,m,,t,1,1,-1,,"], r"m\.csv:2: cost_usd '-1' is not a number of at least 0"),
+        ([HEADER, "a,s,m,,t,1,1,free,,"], r"m\.csv:2: cost_usd 'free'"),
+        ([HEADER, "a,s,m,,t,1,1,inf,,"], r"m\.csv:2: cost_usd 'inf'"),
         ([HEADER, ",s,m,,t,1,1,,,"], r"m\.csv:2: the agent is blank"),
         ([HEADER, "a,s,m,,,1,1,,,"], r"m\.csv:2: the task is blank"),
         (
