@@ -10,7 +10,7 @@ from harness.adaptive.bank_file import load_bank, save_bank
 from harness.adaptive.engine import AdaptiveEngine, EngineSettings
 from harness.adaptive.policies import policy_named
 from harness.adaptive.stops import StandardErrorStop, StopRule, TasksStop
-from harness.api.calibrating import calibrated_bank
+from harness.api.calibrating import CalibrationRequest, calibrated_bank
 from harness.api.request import AdaptiveRequest
 from harness.protocols import EvidenceStore
 from harness.records.errors import ConfigError
@@ -23,7 +23,8 @@ def make_bank(request: AdaptiveRequest, tasks: tuple[str, ...]) -> Bank:
         return load_bank(request.bank).align(tasks)
     if request.history is None:
         return prior_bank(tasks, seed=request.seed)
-    return calibrated_bank(request.history, request.dims, request.seed).align(tasks)
+    asked = CalibrationRequest(history=(request.history,), dims=request.dims or "auto", seed=request.seed)
+    return calibrated_bank(asked).align(tasks)
 
 
 def keep_bank(bank: Bank, store: EvidenceStore) -> str:

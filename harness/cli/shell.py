@@ -30,6 +30,8 @@ COMMANDS = {
     "trial": "Show a trial: its result and its events.",
     "export": "Write a run as a flat CSV, one row per attempt.",
     "verify": "Re-derive every hash chain of a run and name the first broken event.",
+    "calibrate": "Fit a bank of items to past runs, with a report of how well it fits.",
+    "bank": "Show what a bank of calibrated items holds.",
     "gc": "Remove containers and networks that dead runs left behind.",
     "sim-model": "Serve simulated agents behind an OpenAI-compatible API on loopback.",
 }

@@ -12,7 +12,7 @@ import csv
 import gzip
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +61,21 @@ class History:
         np.add.at(trials, rows, self.trials)
         dates = tuple(max(d for a, d in zip(self.agents, self.dates, strict=True) if a == name) for name in names)
         return History(names, names, dates, self.tasks, passes, trials, self.suite_versions)
+
+    def only(self, rows: Sequence[int]) -> History:
+        """The runs at these positions, in this order; every task stays."""
+        at = list(rows)
+        runs, agents, dates = ([names[row] for row in at] for names in (self.run_ids, self.agents, self.dates))
+        return replace(
+            self,
+            run_ids=tuple(runs),
+            agents=tuple(agents),
+            dates=tuple(dates),
+            passes=self.passes[at],
+            trials=self.trials[at],
+            cost_usd=None if self.cost_usd is None else self.cost_usd[at],
+            seconds=None if self.seconds is None else self.seconds[at],
+        )
 
     @property
     def coverage(self) -> float:

@@ -1,0 +1,99 @@
+"""Banks as text and as plain values: where they come from, how well they fit, what their items are worth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from harness.adaptive.bank import Bank
+from harness.adaptive.worth import dead_weight, expected_information, items_holding
+from harness.report.words import one_line
+
+MOST_NAMED = 8
+_MOST_INFORMATION = 0.9
+
+
+def bank_text(bank: Bank, place: str) -> str:
+    """What a reader must know before trusting the bank."""
+    found = bank.provenance
+    fit = found.convergence
+    dates = f", {found.first_date} to {found.last_date}" if found.first_date else ", without dates"
+    reached = "converged" if fit.converged else "DID NOT CONVERGE"
+    rows = [
+        ("bank", f"{place}  {bank.digest[:12]}"),
+        ("items", f"{len(bank)}, {int(bank.calibrated.sum())} of them calibrated"),
+        ("model", f"{found.method}, d = {found.d}"),
+        ("history", "none" if not found.n_runs else f"{found.n_runs} runs{dates}"),
+        ("fit", f"{reached} in {fit.iterations} iterations"),
+    ]
+    if found.dimension_scores:
+        scores = ", ".join(f"{dims} {score:.4f}" for dims, score in found.dimension_scores.items())
+        rows.append(("held out", f"mean log-likelihood per trial by d: {scores}"))
+    dead = dead_weight(bank)
+    needed = items_holding(bank, _MOST_INFORMATION)
+    rows.append(("worth", f"{100 * _MOST_INFORMATION:.0f} % of the information is in {needed} items"))
+    rows.append(("dead", f"{len(dead)} items tell next to nothing{_named(dead)}"))
+    rows += [("prior only", text) for text in _reasons(found.held_out)]
+    rows += [("suspicious", text) for text in _reasons(found.flagged)]
+    rows += [("note", one_line(note)) for note in found.notes]
+    return "\n".join(f"{name:10} {text}" for name, text in rows)
+
+
+def items_text(bank: Bank) -> str:
+    """One line per item, the most informative first: information, loadings, difficulty with its standard deviation."""
+    lines = [f"{'information':>11} {'difficulty':>11} {'± sd':>6}  loadings, item"]
+    for item in item_rows(bank):
+        spread = "" if item["difficulty_sd"] is None else f"{item['difficulty_sd']:6.2f}"
+        loadings = " ".join(f"{value:5.2f}" for value in item["loadings"])
+        prior = "" if item["calibrated"] else "  (prior only)"
+        told = f"{item['information']:11.4f} {item['difficulty']:11.2f} {spread:>6}"
+        lines.append(f"{told}  {loadings}  {one_line(item['item'])}{prior}")
+    return "\n".join(lines)
+
+
+def bank_plain(bank: Bank) -> dict[str, Any]:
+    """Everything that `bank_text` and `items_text` tell, JSON-able."""
+    return {
+        "digest": bank.digest,
+        "items": len(bank),
+        "calibrated": int(bank.calibrated.sum()),
+        "provenance": bank.provenance.as_dict(),
+        "dead_weight": list(dead_weight(bank)),
+        "items_holding_90_percent": items_holding(bank, _MOST_INFORMATION),
+        "parameters": item_rows(bank),
+    }
+
+
+def item_rows(bank: Bank) -> list[dict[str, Any]]:
+    """The items as plain values, the most informative first."""
+    information = expected_information(bank)
+    covariance = bank.item_covariance
+    return [
+        {
+            "item": bank.item_ids[at],
+            "information": float(information[at]),
+            "loadings": bank.alpha[at].tolist(),
+            "difficulty": float(bank.beta[at]),
+            "difficulty_sd": None if covariance is None else float(np.sqrt(covariance[at, -1, -1])),
+            "calibrated": bool(bank.calibrated[at]),
+        }
+        for at in np.argsort(-information, kind="stable").tolist()
+    ]
+
+
+def _reasons(items: Mapping[str, str]) -> list[str]:
+    counts = Counter(items.values())
+    return [
+        f"{count} items, {one_line(why)}{_named([item for item, told in items.items() if told == why])}"
+        for why, count in counts.most_common()
+    ]
+
+
+def _named(items: list[str] | tuple[str, ...]) -> str:
+    if not items:
+        return ""
+    shown = ", ".join(one_line(item) for item in items[:MOST_NAMED])
+    return f": {shown}" + (f" and {len(items) - MOST_NAMED} more" if len(items) > MOST_NAMED else "")

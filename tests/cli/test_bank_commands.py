@@ -1,0 +1,117 @@
+"""assay calibrate, assay bank: from a CSV of past runs to a bank and its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.adaptive import load_bank, simulate_population
+from harness.cli.calibrate import days
+from harness.records.errors import ConfigError
+from tests.cli.inside import assay
+
+ITEMS = tuple(f"task-{number}" for number in range(30))
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Forty simulated agents, ten a month; one task that nobody passes, one that everybody does."""
+    responses = simulate_population(3, 40, ITEMS, d=1).responses()
+    rows = ["agent,date,task,outcome"]
+    for number, agent in enumerate(responses.run_ids):
+        day = f"2025-{1 + number // 10:02}-15"
+        outcomes = dict(zip(ITEMS, responses.passes[number].astype(int).tolist(), strict=True))
+        rows += [f"{agent},{day},{item},{outcome}" for item, outcome in {**outcomes, "hard": 0, "easy": 1}.items()]
+    path = tmp_path_factory.mktemp("history") / "runs.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def bank(history: Path) -> Path:
+    out = history.parent / "bank.npz"
+    ended = assay("calibrate", history, "--out", out, "--dims", 1)
+    assert ended.code == 0, ended.err
+    return out
+
+
+def test_calibrate_writes_a_bank_and_says_what_it_holds(history: Path, tmp_path: Path) -> None:
+    out = tmp_path / "bank.npz"
+    ended = assay("calibrate", history, "--out", out, "--dims", "rasch")
+    assert ended.code == 0, ended.err
+    assert load_bank(out).provenance.method == "rasch"
+    assert "32, 30 of them calibrated" in ended.out
+    assert "40 runs, 2025-01-15 to 2025-04-15" in ended.out
+    assert "every graded outcome is a failure: hard" in ended.out
+    assert f"--bank {out}" in ended.err
+
+
+def test_calibrate_tells_the_same_as_json(history: Path, tmp_path: Path) -> None:
+    out = tmp_path / "bank.npz"
+    told = assay("calibrate", history, "--out", out, "--dims", 2, "--json").json
+    bank = load_bank(out)
+    assert (told["bank"], told["digest"], told["items"], told["provenance"]["d"]) == (str(out), bank.digest, 32, 2)
+    assert told == {"bank": str(out), **assay("bank", "show", out, "--json").json}
+
+
+def test_a_window_leaves_older_runs_out_and_says_so(history: Path, tmp_path: Path) -> None:
+    out = tmp_path / "bank.npz"
+    ended = assay("calibrate", history, "--out", out, "--window", "5w")
+    assert load_bank(out).provenance.n_runs == 20
+    assert "window of 35 days to 2025-04-15: 20 of 40 runs left out" in ended.out
+
+
+def test_a_file_with_a_fault_is_exit_2_with_its_line(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.csv"
+    bad.write_text("agent,task,outcome\na,t,1\na,u,maybe\n")
+    ended = assay("calibrate", bad, "--out", tmp_path / "bank.npz")
+    assert (ended.code, ended.out) == (2, "")
+    assert f"{bad}:3: outcome 'maybe'" in ended.err
+    assert not (tmp_path / "bank.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--dims", "0"), "--dims '0'"),
+        (("--dims", "many"), "--dims 'many'"),
+        (("--window", "soon"), "'soon' is not a span of time"),
+        (("--out", "/nowhere/bank.npz"), "/nowhere: there is no such folder"),
+    ],
+)
+def test_what_cannot_be_meant_is_exit_2_with_a_remedy(
+    history: Path, tmp_path: Path, arguments: tuple[str, str], words: str
+) -> None:
+    ended = assay("calibrate", history, "--out", tmp_path / "bank.npz", *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert words in ended.err
+
+
+def test_show_lists_items_by_what_they_tell(bank: Path) -> None:
+    ended = assay("bank", "show", bank, "--items")
+    assert ended.code == 0, ended.err
+    lines = ended.out.splitlines()
+    items = lines[lines.index("") + 2 :]
+    assert len(items) == 32
+    information = [float(line.split()[0]) for line in items]
+    assert information == sorted(information, reverse=True)
+    assert any(line.endswith("hard  (prior only)") for line in items)
+
+
+def test_what_is_no_bank_is_exit_2(history: Path, tmp_path: Path) -> None:
+    for path in (history, tmp_path / "missing.npz"):
+        ended = assay("bank", "show", path)
+        assert ended.code == 2
+        assert str(path) in ended.err
+
+
+@pytest.mark.parametrize(("text", "expected"), [("28d", 28.0), ("4w", 28.0), ("28", 28.0), ("0.5d", 0.5)])
+def test_spans_of_time(text: str, expected: float) -> None:
+    assert days(text, "--window") == expected
+
+
+@pytest.mark.parametrize("text", ["", "d", "-3d", "0d", "1m", "nan", "1e3", "²d"])
+def test_what_is_no_span_of_time(text: str) -> None:
+    with pytest.raises(ConfigError, match="--window"):
+        days(text, "--window")
