@@ -187,14 +187,24 @@ class Episode:
     mutations: tuple[Mutation, ...] = ()
 
 
+@dataclass(frozen=True)
+class Given:
+    """What a task has for a solver that declares `uses_solution`."""
+
+    solution: Solution | None
+    mutations: tuple[Mutation, ...] = ()
+
+
 @runtime_checkable
 class Solver(Protocol):
     """Anything that attempts a task.
 
     Optional class attributes: `version` (str), `actor` ("agent" or "reference"), `uses_solution` (bool), `needs_model`
     (bool), `metered` (False for one that may call models past the harness: its spend is then unknown), `isolation`
-    ("thread", the default for foreign code: a solver that blocks cannot stall the run; or "inline"), and a static
-    method `check_options(options)` that raises ConfigError, called before anything is stored or spent.
+    ("thread", the default for foreign code: a solver that blocks cannot stall the run; or "inline"), and two static
+    methods that raise ConfigError, called before anything is stored or spent: `check_options(options)`, and, for one
+    that declares `uses_solution`, `check_solutions(options, given)` with what each task of the run has for it
+    (:class:`Given` by task id), which returns what else a reader should know, as sentences.
     """
 
     name: str

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.mutations.choose import Mutant, mutants
-from harness.protocols import Episode
-from harness.records.errors import ConfigError
-from solvers.reference import NoSolution, run_solution
+from harness.protocols import Episode, Given
+from harness.records.errors import ConfigError, TaskError
+from solvers.reference import NoSolution, run_solution, without_solution
 
 ALL = 100_000  # more than any solution has
 
@@ -41,6 +41,30 @@ class Mutated:
             )
         _asked(options)
 
+    @staticmethod
+    def check_solutions(options: Mapping[str, Any], given: Mapping[str, Given]) -> tuple[str, ...]:
+        """Says which tasks have no such mutant. Raises ConfigError when none has it."""
+        asked = _asked(options)
+        notes = without_solution(given)
+        names = {task: _names(has, asked) for task, has in given.items() if has.solution and has.solution.files}
+        lacking = [
+            task
+            for task, found in names.items()
+            if (asked >= len(found) if isinstance(asked, int) else asked not in found)
+        ]
+        called = f"number {asked} (they count from 0)" if isinstance(asked, int) else f"called {asked!r}"
+        if len(lacking) == len(names):
+            near = difflib.get_close_matches(str(asked), {name for found in names.values() for name in found}, n=1)
+            remedy = f"did you mean {near[0]!r}?" if near else "0 is the first of every task"
+            raise ConfigError(
+                f"no task of this run has a mutant {called}", place="solver_options.mutant", remedy=remedy
+            )
+        if lacking:
+            notes += (
+                f"{len(lacking)} of {len(given)} tasks have no mutant {called} ({lacking[0]}, …): no grade there",
+            )
+        return notes
+
     async def run(self, episode: Episode) -> None:
         self.check_options(episode.options)
         mutant = choose(episode)
@@ -53,8 +77,7 @@ def choose(episode: Episode) -> Mutant:
     if episode.solution is None or not episode.solution.files:
         raise NoSolution("the task ships no reference solution")
     asked = _asked(episode.options)
-    count = ALL if isinstance(asked, str) else asked + 1
-    found = mutants(episode.solution, episode.mutations, seed=episode.seed, count=count)
+    found = mutants(episode.solution, episode.mutations, seed=episode.seed, count=_enough(asked))
     if isinstance(asked, int):
         if asked >= len(found):
             raise NoMutant(f"the solution has {len(found)} mutants, so there is no number {asked} (they count from 0)")
@@ -65,6 +88,23 @@ def choose(episode: Episode) -> Mutant:
         hint = f"did you mean {near[0]!r}?" if near else f"its first is {names[0]!r}" if names else "it has none"
         raise NoMutant(f"the solution has no mutant called {asked!r}; {hint}")
     return found[names.index(asked)]
+
+
+def _names(given: Given, asked: int | str) -> list[str]:
+    """Names of a solution's mutants, as many as it takes to know whether it has the one that is asked for."""
+    if given.solution is None:
+        return []
+    try:
+        found = mutants(given.solution, given.mutations, seed=0, count=_enough(asked))
+    except (
+        TaskError
+    ):  # a declared mutation does not apply: that task has none, which is its own fault and not the run's
+        return []
+    return [mutant.name for mutant in found]
+
+
+def _enough(asked: int | str) -> int:
+    return ALL if isinstance(asked, str) else asked + 1
 
 
 def _asked(options: Mapping[str, Any]) -> int | str:

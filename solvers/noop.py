@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from harness.protocols import Episode
+from harness.records.errors import ConfigError
 
 
 class Noop:
@@ -11,6 +15,12 @@ class Noop:
     name = "noop"
     version = "1"
     isolation = "inline"
+
+    @staticmethod
+    def check_options(options: Mapping[str, Any]) -> None:
+        """Raises ConfigError: there are none."""
+        if options:
+            raise ConfigError(f"the noop solver has no option {next(iter(options))!r}; it takes none")
 
     async def run(self, episode: Episode) -> None:
         return

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from harness.protocols import Episode
+from collections.abc import Mapping
+from typing import Any
+
+from harness.protocols import Episode, Given
+from harness.records.errors import ConfigError
 from harness.records.execution import ExecResult
 from harness.records.task import Solution
 
@@ -22,10 +26,33 @@ class Reference:
     uses_solution = True
     isolation = "inline"
 
+    @staticmethod
+    def check_options(options: Mapping[str, Any]) -> None:
+        """Raises ConfigError: there are none."""
+        if options:
+            raise ConfigError(f"the reference solver has no option {next(iter(options))!r}; it takes none")
+
+    @staticmethod
+    def check_solutions(options: Mapping[str, Any], given: Mapping[str, Given]) -> tuple[str, ...]:
+        """Says which tasks have no solution. Raises ConfigError when none has one."""
+        return without_solution(given)
+
     async def run(self, episode: Episode) -> None:
         if episode.solution is None or not episode.solution.files:
             raise NoSolution("the task ships no reference solution")
         await run_solution(episode, episode.solution)
+
+
+def without_solution(given: Mapping[str, Given]) -> tuple[str, ...]:
+    """A note on the tasks that ship no solution, if there are any. Raises ConfigError when none of them does."""
+    lacking = [task for task, has in given.items() if has.solution is None or not has.solution.files]
+    if lacking and len(lacking) == len(given):
+        raise ConfigError(
+            "no task of this run ships a reference solution", remedy="choose other tasks or another solver"
+        )
+    if lacking:
+        return (f"{len(lacking)} of {len(given)} tasks ship no reference solution ({lacking[0]}, …): no grade there",)
+    return ()
 
 
 async def run_solution(episode: Episode, solution: Solution) -> ExecResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import secrets
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -11,13 +12,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from harness.adaptive.bank import Bank
+from harness.adaptive.policies import policy_named
 from harness.api.adaptive import keep_bank, make_bank
+from harness.api.preflight import adaptive_notes, check_key, check_on_suite, request_notes
 from harness.api.request import RunRequest
 from harness.api.simulated import Simulated, simulated
 from harness.api.suites import load_suite, require_locked
 from harness.api.wiring import (
     SolverPlugin,
     check_prices,
+    find_graders,
     find_prices,
     find_solver,
     price_known,
@@ -25,8 +30,8 @@ from harness.api.wiring import (
     service_url,
 )
 from harness.billing.prices import PriceTable
-from harness.formats.suite import bundled_suites
-from harness.protocols import EvidenceStore
+from harness.formats.suite import bundled_suites, select
+from harness.protocols import EvidenceStore, Grader
 from harness.records.base import digest_of, sha256_of
 from harness.records.errors import ConfigError
 from harness.records.run import AdaptiveConfig, RunConfig, RunRow
@@ -40,8 +45,11 @@ class Preparation:
 
     request: RunRequest
     suite: Suite
+    suite_tasks: int  # of the whole suite, of which `suite` may be a part
     plugin: SolverPlugin
+    graders: Mapping[str, Grader]
     prices: PriceTable
+    notes: tuple[str, ...] = ()  # what is odd, and goes into the record
     simulated: Simulated | None = None
 
 
@@ -50,18 +58,27 @@ def prepare(request: RunRequest, stack: ExitStack, priced_on: date | None = None
 
     `priced_on` is the day whose public prices hold: of a run that is taken up, the day it began. Raises AssayError.
     """
-    suite = load_suite(request.suite, request.tasks)
+    whole = load_suite(request.suite)
+    suite = select(whole, request.tasks)
     require_locked(suite)
+    graders = find_graders(suite)
     plugin = find_solver(request.solver, request.solver_options)
     if plugin.needs_model and request.model is None:
         raise ConfigError(f"solver {request.solver!r} needs a model", remedy="give --model (and --base-url)")
+    if request.adaptive is not None:
+        policy_named(request.adaptive.policy)
     simulation = None
     if request.simulation is not None:
-        simulation = stack.enter_context(simulated(request, load_suite(request.suite)))
+        simulation = stack.enter_context(simulated(request, whole))
         request = simulation.request
+    elif plugin.needs_model:
+        check_key(request)
     prices = find_prices(request, priced_on or datetime.now(UTC).date())
+    notes = (*request_notes(request, plugin, suite, prices), *check_on_suite(plugin, suite))
+    if not plugin.needs_model:
+        request = request.model_copy(update={"model": None})
     check_prices(request, suite, prices)
-    return Preparation(request, suite, plugin, prices, simulation)
+    return Preparation(request, suite, len(whole.tasks), plugin, graders, prices, notes, simulation)
 
 
 def resolved(request: RunRequest) -> RunRequest:
@@ -84,12 +101,18 @@ def resolved(request: RunRequest) -> RunRequest:
     return request.model_copy(update=changes)
 
 
-def new_row(prepared: Preparation, store: EvidenceStore) -> RunRow:
+def run_bank(prepared: Preparation) -> Bank | None:
+    """The bank of an adaptive run, aligned with its tasks; None for a fixed run. Raises AssayError, AdaptiveError."""
+    asked = prepared.request.adaptive
+    return None if asked is None else make_bank(asked, tuple(task.id for task in prepared.suite.tasks))
+
+
+def new_row(prepared: Preparation, bank: Bank | None, store: EvidenceStore) -> RunRow:
     """The row of a new run; its bank, if it is adaptive, is put among the evidence. Raises AssayError."""
     request, suite = prepared.request, prepared.suite
     adaptive = None
-    if request.adaptive is not None:
-        bank = make_bank(request.adaptive, tuple(task.id for task in suite.tasks))
+    notes = prepared.notes
+    if request.adaptive is not None and bank is not None:
         asked = request.adaptive
         adaptive = AdaptiveConfig(
             stop=asked.stop,
@@ -98,9 +121,10 @@ def new_row(prepared: Preparation, store: EvidenceStore) -> RunRow:
             bank=keep_bank(bank, store),
             seed=asked.seed,
         )
+        notes += adaptive_notes(request, bank)
     asked_for = prepared.simulated.asked if prepared.simulated else request
-    extra: dict[str, Any] = {"request": asked_for.plain()}
-    if prepared.simulated is not None:
+    extra: dict[str, Any] = {"request": asked_for.plain(), "suite_tasks": prepared.suite_tasks, "notes": notes}
+    if prepared.simulated is not None and prepared.plugin.needs_model:
         extra["truth"] = prepared.simulated.truth
     config = RunConfig(
         suite=suite.name,
@@ -108,9 +132,9 @@ def new_row(prepared: Preparation, store: EvidenceStore) -> RunRow:
         suite_source=suite.source,
         tasks=tuple(task.id for task in suite.tasks),
         solver=prepared.plugin.spec,
-        model=request.model if prepared.plugin.needs_model else None,
+        model=request.model,
         base_url=request.base_url,
-        scaffold=request.scaffold,
+        scaffold=request.scaffold or prepared.plugin.label,
         agent=request.agent,
         repeats=request.repeats,
         concurrency=request.concurrency,

@@ -4,20 +4,40 @@ from __future__ import annotations
 
 import difflib
 import importlib.resources
+import json
 import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from harness.formats.toml_lines import key_lines, nearest_line
 from harness.records.base import Record
 from harness.records.errors import ConfigError
 from harness.records.task import Budget
 
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 DEFAULT_STORE = ".assay"
 
 
-class AdaptiveRequest(Record):
+class Request(Record):
+    """A record that a caller makes by hand: what is wrong with it is a ConfigError."""
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise refused(error, Origin(type(self).__name__)) from error
+
+    # Where a request is a part of another, pydantic validates it in place, so that all problems come at once.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+
+class AdaptiveRequest(Request):
     """Choose tasks adaptively. The bank comes from `bank` (npz) or is calibrated on `history` (flat CSV)."""
 
     stop: int = Field(default=200, gt=0)
@@ -29,7 +49,7 @@ class AdaptiveRequest(Record):
     seed: int = 0
 
 
-class SimulationRequest(Record):
+class SimulationRequest(Request):
     """Serve the simulated model on loopback for this run, and let its past agents be the history."""
 
     agents: int = Field(default=300, gt=1)
@@ -37,7 +57,7 @@ class SimulationRequest(Record):
     faults: float = Field(default=0.0, ge=0, le=1)  # share of answers that come as 429, slow, or cut
 
 
-class RunRequest(Record):
+class RunRequest(Request):
     """One run. Every field is a key of a configuration file; most are options of `assay run` too."""
 
     suite: str = Field(min_length=1)
@@ -58,7 +78,8 @@ class RunRequest(Record):
     simulation: SimulationRequest | None = None
     stream: bool = False  # ask the model service for streamed answers
     prices: str | None = None  # a price table (TOML); genai-prices when None
-    allow_unknown_price: bool = False
+    allow_unknown_price: bool = False  # run without cost budgets when the price is unknown
+    preflight: bool = True  # ask the model service for its models before anything begins
     secrets: tuple[str, ...] = ()  # further environment variables whose values must never be stored
     store: str = Field(default=DEFAULT_STORE, min_length=1)
 
@@ -70,42 +91,105 @@ class RunRequest(Record):
             raise ValueError("an adaptive run attempts a task once: repeats must be 1")
         return self
 
+    @model_validator(mode="after")
+    def _one_word_on_cost(self) -> Self:
+        if self.allow_unknown_price and self.budget.cost_usd is not None:
+            raise ValueError(
+                "a cost budget (--max-cost) cannot be kept at an unknown price (--allow-unknown-price)"
+                " — give one of the two, or --prices FILE with the price"
+            )
+        return self
+
+
+KeyPath = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the values of a request were written: a file, with lines, and the options on top of it by key path."""
+
+    file: str = ""
+    lines: dict[KeyPath, int] = field(default_factory=dict)
+    options: Mapping[KeyPath, str] = field(default_factory=dict)
+
+    def line(self, path: KeyPath) -> int | None:
+        """The line of a value, or of the table that should hold it."""
+        return nearest_line(self.lines, path)
+
+    def place(self, path: KeyPath) -> str:
+        """File, line and key of a value, or the option that it was given by."""
+        if path in self.options:
+            return self.options[path]
+        line = self.line(path)
+        file = f"{self.file}:{line}" if line is not None else self.file
+        return ": ".join(part for part in (file, ".".join(str(part) for part in path)) if part)
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """The plain values of a configuration file, and where each stands."""
+
+    values: dict[str, Any]
+    origin: Origin
+
 
 def read_request(path: Path, overrides: dict[str, Any] | None = None) -> RunRequest:
     """A request from a TOML file, with overrides (nested dicts, None values ignored) on top.
 
-    Raises ConfigError with file, line where TOML gives one, and key.
+    Raises ConfigError with file, line and key of every problem at once.
     """
-    return make_request(merged(read_values(path), overrides or {}), place=str(path))
+    config = read_values(path)
+    return make_request(merged(config.values, overrides or {}), config.origin)
 
 
-def read_values(path: Path) -> dict[str, Any]:
-    """The plain values of a configuration file; a path that is not there may name a bundled one. Raises ConfigError."""
+def read_values(path: Path) -> ConfigFile:
+    """A configuration file as it is; a path that is not there may name a bundled one. Raises ConfigError."""
     if not path.exists() and path.name in (bundled := bundled_configs()):
         path = bundled[path.name]
     try:
-        return tomllib.loads(path.read_text())
+        text = path.read_text("utf-8")
+        values = tomllib.loads(text)
     except FileNotFoundError:
         raise ConfigError("there is no such configuration file", place=str(path)) from None
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", place=str(path)) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"not valid TOML: {error}", place=str(path)) from error
+    return ConfigFile(values, Origin(str(path), key_lines(text)))
 
 
-def make_request(values: dict[str, Any], place: str = "") -> RunRequest:
-    """Validate plain values. Raises ConfigError that names the key, with a near match for an unknown one."""
+def make_request(values: dict[str, Any], place: str | Origin = "") -> RunRequest:
+    """Validate plain values from `place`. Raises ConfigError that names every key that is wrong."""
     try:
-        return RunRequest(**values)
+        return RunRequest.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        remedy = ""
-        if first["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(str(first["loc"][-1]), known_keys(), n=1)
-            remedy = f"did you mean {near[0]!r}?" if near else "see `assay run --help` for the keys"
-        what = first["msg"].removeprefix("Value error, ")
-        raise ConfigError(what, place=": ".join(part for part in (place, key) if part), remedy=remedy) from error
+        raise refused(error, Origin(place) if isinstance(place, str) else place) from error
+
+
+def refused(error: ValidationError, origin: Origin) -> ConfigError:
+    """What is wrong with a request, all of it: place, problem and remedy each."""
+    parts = sorted(error.errors(include_url=False), key=lambda part: origin.line(part["loc"]) or 0)
+    problems = [_problem(part, origin) for part in parts]
+    if len(problems) == 1:
+        return problems[0]
+    lines = "".join(f"\n  {problem}" for problem in problems)
+    return ConfigError(f"{len(problems)} problems{lines}", place=origin.file)
+
+
+def _problem(part: ErrorDetails, origin: Origin) -> ConfigError:
+    what, remedy = part["msg"].removeprefix("Value error, "), ""
+    if part["type"] == "extra_forbidden":
+        what = "there is no such key"
+        near = difflib.get_close_matches(str(part["loc"][-1]), known_keys(), n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else "see `assay run --help` for the keys"
+    elif part["type"] == "tuple_type":
+        what = f"{part['input']!r} is no list"
+        remedy = f"write [{json.dumps(part['input'])}]" if isinstance(part["input"], str) else ""
+    elif part["type"] == "missing":
+        what = "is missing"
+    elif part["loc"]:
+        what = f"{part['input']!r}: {what[:1].lower()}{what[1:]}"
+    return ConfigError(what, place=origin.place(part["loc"]), remedy=remedy)
 
 
 def bundled_configs() -> dict[str, Path]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,6 +28,8 @@ from harness.records.vocabulary import Actor
 from harness.runner.redaction import Redactor
 from harness.runner.services import Services
 
+OPENAI_URL = "https://api.openai.com/v1"
+
 
 @dataclass(frozen=True)
 class SolverPlugin:
@@ -35,6 +38,12 @@ class SolverPlugin:
     make: Any
     spec: SolverSpec
     needs_model: bool
+
+    @property
+    def label(self) -> str:
+        """What to call it in tables: its name, of one from a file no path of this machine (`mine:Mine`)."""
+        path, separator, name = self.spec.name.rpartition(":")
+        return f"{Path(path).stem}:{name}" if separator else self.spec.name
 
 
 def find_solver(name: str, options: Mapping[str, Any]) -> SolverPlugin:
@@ -108,7 +117,7 @@ def price_known(request: RunRequest, prices: PriceTable) -> bool:
 
 def service_url(request: RunRequest) -> str:
     """The model service's address: as asked, as $OPENAI_BASE_URL says, or OpenAI's own."""
-    url = request.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
+    url = request.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         remedy = "give it whole, like http://127.0.0.1:8000/v1 (--base-url, or $OPENAI_BASE_URL)"
@@ -143,8 +152,8 @@ def secrets_of(request: RunRequest) -> dict[str, str]:
     return {name: os.environ[name] for name in names if os.environ.get(name)}
 
 
-def make_model(request: RunRequest, base_url: str | None) -> ChatModel | None:
-    """The model service of a run, or None for a run without a model."""
+def make_model(request: RunRequest, base_url: str | None) -> OpenAIChat | None:
+    """The model service of a run, to be closed, or None for a run without a model."""
     if request.model is None:
         return None
     return OpenAIChat(
@@ -162,24 +171,24 @@ class Parts:
 
     suite: Suite
     plugin: SolverPlugin
+    graders: Mapping[str, Grader]
+    prices: PriceTable
     store: EvidenceStore
     provider: SandboxProvider
-    prices: PriceTable
-    base_url: str | None = None
+    model: ChatModel | None
 
 
 def make_services(request: RunRequest, parts: Parts) -> Services:
     """All services of a run."""
-    graders = find_graders(parts.suite)
     host_env = host_env_of(parts.suite)
     return Services(
         provider=parts.provider,
         store=parts.store,
         solver=lambda spec: make_solver(parts.plugin),
-        grader=lambda reference: graders[reference],
+        grader=lambda reference: parts.graders[reference],
         account=accountant(parts.prices.cost_usd),
         price=parts.prices.cost_usd,
-        model=make_model(request, parts.base_url) if parts.plugin.needs_model else None,
+        model=parts.model,
         redactor=Redactor(
             {**{name: host_env[name] for name in host_env if sounds_secret(name)}, **secrets_of(request)}
         ),

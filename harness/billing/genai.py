@@ -71,6 +71,16 @@ class GenaiPrices:
         )
 
 
+def known_service(url: str) -> str | None:
+    """The name of the public provider whose service answers at this address, or None."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        return str(get_snapshot().find_provider(None, None, url).name)
+    except LookupError:
+        return None
+
+
 def _entries(model: str, provider: str | None) -> Iterator[Any]:
     from genai_prices.data_snapshot import get_snapshot
 

@@ -41,6 +41,7 @@ class Price(Record):
     cache_read: Rate | None = None
     cache_write: Rate | None = None
     source: str = ""  # the table, its version and date
+    assumed: tuple[str, ...] = ()  # what of this the table does not say: each an upper bound, and how it was made
 
     @classmethod
     def flat(

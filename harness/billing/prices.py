@@ -17,11 +17,15 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from harness.billing.genai import GenaiPrices
-from harness.billing.price import Price, cost_usd
+from harness.billing.price import Price, Rate, cost_usd
 from harness.records.errors import ConfigError
 from harness.records.usage import Usage
 
-__all__ = ["ChainedPrices", "FixedPrices", "GenaiPrices", "PriceTable", "fixed_prices", "load_prices"]
+__all__ = ["FixedPrices", "GenaiPrices", "PriceTable", "fixed_prices", "load_prices"]
+
+# How many times the price of input a cache bucket costs at most: reading is never dearer than input, and writing costs
+# twice as much on the dearest list of a provider's own.
+BOUNDS = {"cache_read": 1.0, "cache_write": 2.0}
 
 
 class PriceTable(Protocol):
@@ -68,28 +72,11 @@ class FixedPrices:
         return cost_usd(usage, self.price(model))
 
 
-@dataclass(frozen=True)
-class ChainedPrices:
-    """Several tables; the first that knows a model prices it."""
-
-    tables: tuple[PriceTable, ...]
-
-    @property
-    def label(self) -> str:
-        return " + ".join(table.label for table in self.tables)
-
-    def price(self, model: str) -> Price | None:
-        found = (table.price(model) for table in self.tables)
-        return next((price for price in found if price is not None), None)
-
-    def cost_usd(self, model: str, usage: Usage) -> float | None:
-        return cost_usd(usage, self.price(model))
-
-
 def fixed_prices(table: Mapping[str, Any], *, place: str = "prices") -> FixedPrices:
-    """A table from plain values: `date`, optional `name`, `[models."id"]` with `input`, `output`, `cache_read`,
-    `cache_write` in USD per million tokens, optional `[patterns."id-*"]` likewise, and optional `[aliases]`.
-    Raises ConfigError naming the key."""
+    """A table from plain values, as docs/prices.md has it: `date`, optional `name`, `[models."id"]` with `input`,
+    `output` and optional `cache_read`, `cache_write` in USD per million tokens, optional `[patterns."id-*"]` likewise,
+    and optional `[aliases]`. A cache price that is left out is an upper bound (`Price.assumed`). Raises ConfigError
+    naming the key."""
     keys = ("date", "name", "models", "patterns", "aliases")
     unknown = sorted(set(table) - set(keys))
     if unknown:
@@ -126,13 +113,23 @@ def _flat_price(model: Any, rates: Any, source: str, place: str) -> Price:
     where = f"{place}, models.{model}"
     if not isinstance(rates, Mapping):
         raise ConfigError("a model's prices are a table", place=where)
-    unknown = sorted(set(rates) - {"input", "output", "cache_read", "cache_write"})
+    unknown = sorted(set(rates) - {"input", "output", *BOUNDS})
     if unknown:
         raise ConfigError(f"unknown key {unknown[0]!r}", place=where)
     if missing := [key for key in ("input", "output") if key not in rates]:
         raise ConfigError(f"{missing[0]} is missing", place=where, remedy="write 0.0 if it is free")
     try:
-        return Price.flat(**rates, source=source)
+        price = Price.flat(**rates, source=source)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         raise ConfigError(f"{rates}: {problem['msg']}", place=where) from error
+    return _bounded(price)
+
+
+def _bounded(price: Price) -> Price:
+    """Cache prices that a table leaves out, from above: a call that a service reports as partly cached has a cost all
+    the same, and a cost budget holds."""
+    left_out = [bucket for bucket in BOUNDS if getattr(price, bucket) is None]
+    rates = {bucket: Rate(usd=price.input.usd * BOUNDS[bucket]) for bucket in left_out}
+    said = tuple(f"{bucket} counts {BOUNDS[bucket]:g} × the price of input" for bucket in left_out if price.input.usd)
+    return price.model_copy(update={**rates, "assumed": said})

@@ -12,6 +12,7 @@ import anyio
 import httpx
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
+from harness.gateway.checking import check_service
 from harness.gateway.retrying import FailedAttempt, retry_after_s, wait_s
 from harness.gateway.wire import Normalise, StreamedReply, read_reply, refused_parameter, request_body
 from harness.protocols import OnAttempt
@@ -60,6 +61,7 @@ class OpenAIChat:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = model
+        self._base_url = base_url
         self._url = base_url.rstrip("/") + "/chat/completions"
         self._normalise = normalise
         self._attempts = attempts
@@ -70,6 +72,11 @@ class OpenAIChat:
         if api_key:
             headers["authorization"] = f"Bearer {api_key}"
         self._client = httpx.AsyncClient(headers=headers, timeout=TIMEOUT, limits=LIMITS, transport=transport)
+
+    async def check(self) -> None:
+        """Before anything is spent: is the service there, does it take the key, does it know the model? Raises
+        EngineUnavailable or ConfigError; what a service leaves open is no error."""
+        await check_service(self._client, self._base_url, self.name)
 
     async def chat(self, request: ChatRequest, on_attempt: OnAttempt) -> ChatReply:
         """As the protocol says. Raises ProviderFault with the last status and a remedy."""

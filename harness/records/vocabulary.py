@@ -73,6 +73,7 @@ class Reason(StrEnum):
     # The solver's own end.
     SOLVER_ERROR = "solver.error"
     CANCELLED = "cancelled"
+    SPEND_UNKNOWN = "spend.unknown"  # under a token or cost budget, which then cannot be kept
     # The grader gave no usable verdict.
     GRADER_TIMEOUT = "grader.timeout"
     GRADER_CRASHED = "grader.crashed"

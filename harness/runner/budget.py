@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from harness.protocols import Remaining
 from harness.records.task import Budget
 from harness.records.usage import Usage
-from harness.records.vocabulary import StopReason
+from harness.records.vocabulary import Reason, StopReason
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,11 @@ class Spent:
 
 @dataclass(frozen=True)
 class BudgetStop:
-    """A stop that a budget demands, and why in words."""
+    """A stop that a budget demands, and why in words; with a `reason`, what there is then is not graded."""
 
     stop: StopReason
     detail: str
+    reason: Reason | None = None
 
 
 def before_call(budget: Budget, spent: Spent) -> BudgetStop | None:
@@ -71,15 +72,21 @@ def before_command(budget: Budget, spent: Spent) -> BudgetStop | None:
 
 def after_call(budget: Budget, spent: Spent) -> BudgetStop | None:
     """Must the trial stop now that a call is booked? An overshoot is kept and ends it; so does an account that cannot
-    be kept because the service reports no usage, or no price is known (CASES T09)."""
+    be kept because the service reports no usage, or no price is known (CASES T09): through no fault of the agent, so
+    that is no fail of its own."""
     if budget.tokens is not None and spent.tokens > budget.tokens:
         return BudgetStop(StopReason.TOKENS, f"{spent.tokens} of {budget.tokens} tokens used")
     if budget.tokens is not None and spent.usage_unknown:
-        return BudgetStop(StopReason.TOKENS, "the service reported no usage, so the token budget cannot be kept")
+        return BudgetStop(
+            StopReason.TOKENS, "the service reported no usage, so the token budget cannot be kept", Reason.SPEND_UNKNOWN
+        )
     if budget.cost_usd is not None and spent.cost_usd > budget.cost_usd:
         return BudgetStop(StopReason.COST, f"${spent.cost_usd:.4f} of ${budget.cost_usd:.4f} spent")
     if budget.cost_usd is not None and spent.cost_unknown:
-        return BudgetStop(StopReason.COST, "a call's cost is unknown, so the cost budget cannot be kept")
+        missing = "usage was not reported" if spent.usage_unknown else "price is unknown"
+        return BudgetStop(
+            StopReason.COST, f"a call's {missing}, so the cost budget cannot be kept", Reason.SPEND_UNKNOWN
+        )
     return None
 
 

@@ -9,19 +9,27 @@ from harness.records.vocabulary import Reason
 
 AT_ONCE = frozenset({Reason.ENGINE_UNREACHABLE, Reason.DISK_FULL, Reason.NETWORK_POOL})
 PROVIDER_IN_A_ROW = 5
+UNKNOWN_SPENDS_IN_A_ROW = 3
 NEVER_BETTER = frozenset({401, 403, 404})  # the key, the permission, the model's name
 
 
 @dataclass(frozen=True)
 class Halting:
-    """Counts provider faults in a row; a run-level fault halts when retries did not cure it."""
+    """Counts faults of the model service in a row; a run-level fault halts when retries did not cure it."""
 
     provider_faults: int = 0
+    unknown_spends: int = 0
 
     def after(self, result: TrialResult, *, settled: bool) -> tuple[Halting, str | None]:
         """The next state, and why to stop scheduling, if so."""
         if result.reason in AT_ONCE and settled:
             return self, result.detail or str(result.reason)
+        if result.reason is Reason.SPEND_UNKNOWN:
+            unkept = Halting(unknown_spends=self.unknown_spends + 1)
+            if unkept.unknown_spends < UNKNOWN_SPENDS_IN_A_ROW:
+                return unkept, None
+            why = f"{unkept.unknown_spends} trials in a row: {result.detail}"
+            return unkept, f"{why}; use a service that reports usage, or suites and options without that budget"
         if result.reason is not Reason.PROVIDER:
             return Halting(), None
         if result.provider_status in NEVER_BETTER:

@@ -77,7 +77,7 @@ class Interaction:
     def demand(self, verdict: BudgetStop | None) -> None:
         """Close for a budget's verdict, if there is one, and refuse the action that asked."""
         if verdict is not None:
-            self.close(verdict.stop, verdict.detail)
+            self.close(verdict.stop, verdict.detail, verdict.reason)
             raise Revoked("the budget is used up", place=verdict.detail)
 
     @contextmanager

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.api.request import make_request, merged, read_request
+from harness.api.request import AdaptiveRequest, RunRequest, make_request, merged, read_request
 from harness.records.errors import ConfigError
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -47,12 +47,57 @@ def test_options_override_the_file(tmp_path: Path) -> None:
         ({"suite": "s", "store": ""}, "store"),
         ({"suite": "s", "adaptive": {"history": "a", "bank": "b"}}, "not both"),
         ({"suite": "s", "repeats": 2, "adaptive": {}}, "repeats must be 1"),
+        ({"suite": "s", "tasks": "csv-join/*"}, """tasks: 'csv-join/*' is no list — write ["csv-join/*"]"""),
+        ({"suite": "s", "allow_unknown_price": True, "budget": {"cost_usd": 1}}, "give one of the two"),
     ],
 )
 def test_a_bad_request_names_its_key(values: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError) as caught:
         make_request(values, place="run.toml")
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"suite": "s", "tasks": "a string"}, """RunRequest: tasks: 'a string' is no list — write ["a string"]"""),
+        ({}, "RunRequest: suite: is missing"),
+        ({"suite": "s", "concurency": 1}, "did you mean 'concurrency'"),
+        ({"suite": "s", "adaptive": {"stop": -1}}, "RunRequest: adaptive.stop: -1: input should"),
+        ({"suite": "s", "repeats": 0, "seed": "x"}, "2 problems"),
+    ],
+)
+def test_a_bad_request_from_python_is_a_configuration_error_too(values: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        RunRequest(**values)
+    assert words in str(caught.value)
+
+
+def test_so_is_a_bad_part_of_one() -> None:
+    with pytest.raises(ConfigError, match="AdaptiveRequest: stop: -1: input should be greater than 0"):
+        AdaptiveRequest(stop=-1)
+
+
+def test_all_that_is_wrong_with_a_file_is_told_at_once_each_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text(
+        'suit = "terminal"\nconcurrency = 0\ntasks = "csv/*"\n\n[adaptive]\nstop = "x"\nhistori = 3\n'
+        "[budget]\nwall_s = nan\n"
+    )
+    with pytest.raises(ConfigError) as caught:
+        read_request(file)
+    first, *lines = str(caught.value).splitlines()
+    assert first == f"{file}: 7 problems"
+    assert [line.split(": ")[:2] for line in lines] == [
+        [f"  {file}", "suite"],
+        [f"  {file}:1", "suit"],
+        [f"  {file}:2", "concurrency"],
+        [f"  {file}:3", "tasks"],
+        [f"  {file}:6", "adaptive.stop"],
+        [f"  {file}:7", "adaptive.histori"],
+        [f"  {file}:9", "budget.wall_s"],
+    ]
+    assert lines[1].endswith("did you mean 'suite'?")
 
 
 def test_broken_toml_and_missing_files_are_configuration_errors(tmp_path: Path) -> None:

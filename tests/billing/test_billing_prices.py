@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.billing.price import Price, Rate, Step, cost_usd
-from harness.billing.prices import ChainedPrices, FixedPrices, GenaiPrices, fixed_prices, load_prices
+from harness.billing.prices import GenaiPrices, fixed_prices, load_prices
 from harness.records.errors import ConfigError
 from harness.records.usage import Usage
 
@@ -95,21 +97,14 @@ def test_public_prices_change_with_the_day_asked_for() -> None:
     pytest.fail("the table holds no dated price any more")
 
 
-def test_tables_are_asked_in_order() -> None:
-    first = FixedPrices("2026-01-01", {"m": Price.flat(input=1, output=1)}, name="mine")
-    both = ChainedPrices((first, fixed_prices(TABLE)))
-    assert both.cost_usd("m", MILLION) == 1
-    assert both.cost_usd("opus-4", MILLION) == 15
-    assert both.cost_usd("x", MILLION) is None
-    assert both.label == "mine 2026-01-01 + fixed 2026-01-01"
-
-
 def test_a_table_is_read_from_toml(tmp_path: Path) -> None:
     path = tmp_path / "prices.toml"
     path.write_text('name = "lab"\ndate = 2026-02-01\n[models."sim/α 1"]\ninput = 1\noutput = 0.0\n', encoding="utf-8")
     table = load_prices(path)
     assert table.label == "lab 2026-02-01"
-    assert table.price("sim/α 1") == Price.flat(input=1, output=0, source="lab 2026-02-01")
+    price = table.price("sim/α 1")
+    assert price is not None
+    assert (price.input, price.output, price.source) == (Rate(usd=1), Rate(usd=0), "lab 2026-02-01")
     with pytest.raises(ConfigError, match=r"nowhere\.toml"):
         load_prices(tmp_path / "nowhere.toml")
     path.write_text("date = ", encoding="utf-8")
@@ -134,6 +129,41 @@ def test_a_table_is_read_from_toml(tmp_path: Path) -> None:
 def test_a_table_with_a_mistake_is_refused_with_its_key(table: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         fixed_prices(table)
+
+
+@given(st.floats(0, 1000), st.integers(0, 10**7), st.integers(0, 10**7))
+def test_a_cache_price_that_is_left_out_is_an_upper_bound_and_says_so(usd: float, read: int, written: int) -> None:
+    """A service that reports cached tokens is not of unknown cost because a table forgot them."""
+    table = fixed_prices({"date": "d", "models": {"m": {"input": usd, "output": 1.0}}})
+    price = table.price("m")
+    assert price is not None
+    assert [said.split()[0] for said in price.assumed] == (["cache_read", "cache_write"] if usd else [])
+    used = Usage(input=0, cache_read=read, cache_write=written, output=0)
+    assert table.cost_usd("m", used) == pytest.approx((read + 2 * written) * usd / 1e6)
+
+
+def test_what_a_table_says_is_never_assumed() -> None:
+    whole = {"input": 2.0, "output": 1.0, "cache_read": 0.0, "cache_write": 0.5}
+    price = fixed_prices({"date": "d", "models": {"m": whole}}).price("m")
+    assert price is not None
+    assert (price.cache_read, price.cache_write, price.assumed) == (Rate(usd=0.0), Rate(usd=0.5), ())
+    del whole["cache_read"]
+    partly = fixed_prices({"date": "d", "patterns": {"m*": whole}}).price("m")
+    assert partly is not None
+    assert (partly.cache_read, partly.cache_write) == (Rate(usd=2.0), Rate(usd=0.5))
+    assert partly.assumed == ("cache_read counts 1 × the price of input",)
+
+
+def test_the_documented_table_is_one() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "prices.md").read_text("utf-8")
+    (block,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    table = fixed_prices(tomllib.loads(block))
+    assert table.label == "our-contract 2026-01-01"
+    assert table.cost_usd("my-model", Usage(input=1_000_000, cache_read=0, output=100_000)) == pytest.approx(0.75)
+    assert table.price("my-model-2026-01-01") == table.price("my-model")
+    assert table.price("local-7b") is not None
+    assert table.cost_usd("local-7b", Usage(input=10, cache_read=5, output=10)) == 0.0
+    assert table.price("my-model-mini") is None
 
 
 PRICE = Price.flat(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75)
