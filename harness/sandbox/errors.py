@@ -68,6 +68,11 @@ def already_gone(error: Exception) -> bool:
     return isinstance(error, docker.errors.APIError) and "already in progress" in _sentence_of(error).lower()
 
 
+def not_paused(error: Exception) -> bool:
+    """Whether a container that was to be thawed runs already."""
+    return isinstance(error, docker.errors.APIError) and "is not paused" in _sentence_of(error).lower()
+
+
 def _reason_of(error: Exception) -> Reason:
     if isinstance(error, docker.errors.APIError):
         said = _sentence_of(error).lower()

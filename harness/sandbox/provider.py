@@ -156,7 +156,7 @@ class DockerSandboxProvider:
         if leftover.kind == "network":
             await remove_network(self._engine, leftover.id)
         else:
-            await remove_container(self._engine, leftover.id)
+            await remove_container(self._engine, leftover.id, maybe_frozen=True)
 
     async def close(self) -> None:
         """Remove the networks that were made, and let go of the engine."""
