@@ -32,6 +32,7 @@ COMMANDS = {
     "verify": "Re-derive every hash chain of a run and name the first broken event.",
     "calibrate": "Fit a bank of items to past runs, with a report of how well it fits.",
     "bank": "Show what a bank of calibrated items holds.",
+    "simulate": "Replay past runs under selection policies: what they would have cost and given.",
     "gc": "Remove containers and networks that dead runs left behind.",
     "sim-model": "Serve simulated agents behind an OpenAI-compatible API on loopback.",
 }
