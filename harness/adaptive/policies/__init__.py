@@ -1,39 +1,39 @@
-"""Selection policies, one file each; `policy_named` finds one."""
+"""Selection policies, one file each; `policy_named` and `policy_for` find one."""
 
 from __future__ import annotations
 
-from harness.adaptive.errors import EngineError
+from harness.adaptive.policies.balanced import Balanced
+from harness.adaptive.policies.catalogue import POLICIES, WITH_TRAITS, policy_for, policy_named
+from harness.adaptive.policies.cost_aware import CostAware
 from harness.adaptive.policies.d_optimal import DOptimal
+from harness.adaptive.policies.difficulty_strata import DifficultyStrata
 from harness.adaptive.policies.hedged import Hedged
+from harness.adaptive.policies.history_cache import Cache, HistoryCache, cache_of
+from harness.adaptive.policies.mid_range import MidRange
 from harness.adaptive.policies.pass_rate import PassRate
 from harness.adaptive.policies.protocol import Policy, View
 from harness.adaptive.policies.random import Random
+from harness.adaptive.policies.rasch_fisher import RaschFisher
+from harness.adaptive.policies.traits import ItemTraits
 
-__all__ = ["POLICIES", "DOptimal", "Hedged", "PassRate", "Policy", "Random", "View", "policy_named"]
-
-POLICIES: tuple[Policy, ...] = (DOptimal(), PassRate(), Random())
-
-
-def policy_named(name: str) -> Policy:
-    """The shipped policy of this name; "NAME+SHARE" is its hedged form.
-
-    Raises
-    ------
-    EngineError
-        Listing the names there are, or if the share is no probability.
-    """
-    base, plus, share = name.partition("+")
-    for policy in POLICIES:
-        if policy.name == base:
-            return Hedged(policy, _share(share, name)) if plus else policy
-    names = ", ".join(policy.name for policy in POLICIES)
-    raise EngineError(f"no policy {name!r}", place="policy", remedy=f"Choose one of {names}, or NAME+SHARE")
-
-
-def _share(text: str, name: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise EngineError(
-            f"{text!r} is no random share", place=f"policy {name!r}", remedy='Give NAME+SHARE, such as "pass_rate+0.1"'
-        ) from None
+__all__ = [
+    "POLICIES",
+    "WITH_TRAITS",
+    "Balanced",
+    "Cache",
+    "CostAware",
+    "DOptimal",
+    "DifficultyStrata",
+    "Hedged",
+    "HistoryCache",
+    "ItemTraits",
+    "MidRange",
+    "PassRate",
+    "Policy",
+    "Random",
+    "RaschFisher",
+    "View",
+    "cache_of",
+    "policy_for",
+    "policy_named",
+]

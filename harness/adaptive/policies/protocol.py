@@ -51,3 +51,10 @@ class Policy(Protocol):
     def random_share(self) -> float: ...
 
     def values(self, view: View) -> FloatArray: ...
+
+
+def share_over(base: Policy) -> float:
+    """The random share of a policy that reorders or restricts `base`: the base's own, but none where the base is all
+    draws, since a draw takes no notice of values. Its order is still random then: equal values go by seeded keys.
+    """
+    return 0.0 if base.random_share >= 1.0 else base.random_share
