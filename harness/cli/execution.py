@@ -15,6 +15,7 @@ from harness.cli.exits import Exit
 from harness.cli.options import print_json, say
 from harness.cli.streams import results_only
 from harness.records.errors import ConfigError
+from harness.records.vocabulary import Reason
 from harness.report.live import live_display
 from harness.report.summary import Summary
 from harness.report.text import summary_text
@@ -46,7 +47,7 @@ def _watched(work: Callable[[Watch], Awaitable[Summary]]) -> tuple[Summary, bool
         with live_display(sys.stderr) as observer:
             async with anyio.create_task_group() as group:
                 group.start_soon(_listen, control)
-                summary = await work(Watch(observer, control))
+                summary = await work(Watch(observer, control, lambda note: say(f"warning: {note}")))
                 group.cancel_scope.cancel()
         return summary
 
@@ -93,7 +94,8 @@ def exit_code(summary: Summary, *, interrupted: bool = False, fail_under: float 
     """The documented exit code of an ended run (DESIGN, "Exit codes")."""
     if interrupted:
         return Exit.INTERRUPTED
-    if summary.halted is not None:
+    never_answered = bool(summary.trials) and all(line.reason is Reason.PROVIDER for line in summary.trials)
+    if summary.halted is not None or never_answered:
         return Exit.UNREACHABLE
     if not summary.complete:
         return Exit.NO_GRADE
