@@ -6,12 +6,15 @@
     summary = run(RunRequest(suite="terminal", solver="reference", tasks=("csv-join/*",)))
     outcomes(summary.run)          # one row per attempt, as a pandas DataFrame
 
+Every function that reads evidence takes the store's folder as an argument (`.assay` in the working directory by
+default) and refuses one that is not there; the variable ASSAY_STORE is read by the command alone.
+
 Everything the `assay` command does goes through these; the command adds only printing and exit codes.
 """
 
 from harness.api.request import AdaptiveRequest, RunRequest, SimulationRequest, read_request
 from harness.api.runs import execute, resume, resume_async, run
-from harness.api.stores import open_store, outcomes, summary
+from harness.api.stores import list_runs, open_store, outcomes, summary
 from harness.api.suites import load_suite
 
 __all__ = [
@@ -19,6 +22,7 @@ __all__ = [
     "RunRequest",
     "SimulationRequest",
     "execute",
+    "list_runs",
     "load_suite",
     "open_store",
     "outcomes",

@@ -11,6 +11,7 @@ from harness.api.request import DEFAULT_STORE
 from harness.protocols import EvidenceStore
 from harness.records.errors import StoreError
 from harness.records.run import RunRow
+from harness.report.overview import RunLine, overview
 from harness.report.summary import Summary, summarise
 from harness.runner.schedule import UPDATE
 from harness.store.flat import flat_frame, flat_rows
@@ -20,18 +21,24 @@ if TYPE_CHECKING:
     import pandas as pd  # forty megabytes that only `outcomes` needs
 
 
-def open_store(folder: str | Path = DEFAULT_STORE, *, create: bool = True) -> SqliteStore:
-    """The store in a folder. Raises StoreError, also when it does not exist and `create` is false."""
+def open_store(folder: str | Path = DEFAULT_STORE, *, create: bool = False) -> SqliteStore:
+    """The store in a folder, to read; made if it is missing only with `create`.
+
+    The folder is the argument (by default `.assay` in the working directory): the variable ASSAY_STORE is read by the
+    command alone. Raises StoreError, also when there is no store and none is to be made.
+    """
     if not create and not (Path(folder) / "evidence.db").exists():
         raise StoreError(
-            "there is no evidence store here", place=str(folder), remedy="give --store, or run something first"
+            "there is no evidence store here",
+            place=str(folder),
+            remedy="give the folder of one (--store or ASSAY_STORE; from Python, the argument), or run something first",
         )
     return SqliteStore(folder)
 
 
 def summary(run: str, store: str | Path = DEFAULT_STORE) -> Summary:
     """The summary of a stored run, by id, unique prefix or `latest`."""
-    with open_store(store, create=False) as opened:
+    with open_store(store) as opened:
         return summarise(opened, run, estimate_of)
 
 
@@ -40,8 +47,14 @@ def outcomes(run: str, store: str | Path = DEFAULT_STORE) -> pd.DataFrame:
 
     Unknown values are missing (NA), never 0.
     """
-    with open_store(store, create=False) as opened:
+    with open_store(store) as opened:
         return flat_frame(flat_rows(opened, opened.run(run).run))
+
+
+def list_runs(store: str | Path = DEFAULT_STORE) -> tuple[RunLine, ...]:
+    """Every run of a store with its score, counts and state, newest first. Raises StoreError."""
+    with open_store(store) as opened:
+        return overview(opened, estimate_of)
 
 
 def estimate_of(row: RunRow, store: EvidenceStore) -> Estimate | None:

@@ -12,7 +12,7 @@ from harness.bootstrap.doctor import examine
 from harness.cli.exits import Exit
 from harness.cli.options import DEFAULT_STORE, AsJson, Store, print_json
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 MARKS = {Status.OK: "ok  ", Status.WARN: "warn", Status.FAIL: "FAIL"}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 import typer
 
-from harness.api.request import DEFAULT_STORE, RunRequest
+from harness.api.request import RunRequest
 from harness.api.runs import Watch, execute, resume_async
 from harness.cli.exits import Exit
 from harness.cli.options import print_json, say
@@ -18,7 +18,7 @@ from harness.records.errors import ConfigError
 from harness.records.vocabulary import Reason
 from harness.report.live import live_display
 from harness.report.summary import Summary
-from harness.report.text import summary_text
+from harness.report.text import resume_command, summary_text
 from harness.runner.run import RunControl
 
 
@@ -82,11 +82,8 @@ def _finish(ended: tuple[Summary, bool], store: str, as_json: bool, fail_under: 
         print_json(summary)
     else:
         print(summary_text(summary, store))
-    if interrupted or not summary.complete:
-        say(
-            f"to carry out the rest: assay resume {summary.run}"
-            + ("" if store == DEFAULT_STORE else f" --store {store}")
-        )
+    if not summary.complete and as_json:  # the text has it already
+        say(f"to carry out the rest: {resume_command(summary, store)}")
     raise typer.Exit(exit_code(summary, interrupted=interrupted, fail_under=fail_under))
 
 

@@ -12,7 +12,7 @@ from harness.api.stores import open_store
 from harness.cli.options import DEFAULT_STORE, RunId, Store, say
 from harness.store.flat import csv_text, flat_rows, write_csv
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command(epilog="Example: assay export latest --out runs.csv")
@@ -22,7 +22,7 @@ def export(
     store: Store = DEFAULT_STORE,
 ) -> None:
     """Write a run as a flat CSV, one row per attempt."""
-    with open_store(store, create=False) as opened:
+    with open_store(store) as opened:
         rows = flat_rows(opened, opened.run(run).run)
     if out is None:
         sys.stdout.write(csv_text(rows))

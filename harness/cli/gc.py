@@ -10,7 +10,7 @@ from harness.api.leftovers import Sweep, SweptItem, collect_garbage
 from harness.cli.exits import Exit
 from harness.cli.options import DEFAULT_STORE, AsJson, Store, print_json, say
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command(epilog="Example: assay gc --dry-run")
@@ -25,14 +25,14 @@ def gc(
     """Remove containers and networks that dead runs left behind.
 
     A run is dead when the process that owns it is; what belongs to a live process, of whatever store or user, is left.
-    Exits 3 when something of a dead run could not be removed.
+    Exits 3 (an alert) when something of a dead run could not be removed.
     """
     swept = collect_garbage(store, run=run, dry_run=dry_run)
     if as_json:
         print_json(swept)
     else:
         _tell(swept)
-    raise typer.Exit(Exit.NO_GRADE if swept.failed else Exit.OK)
+    raise typer.Exit(Exit.ALERT if swept.failed else Exit.OK)
 
 
 def _tell(swept: Sweep) -> None:

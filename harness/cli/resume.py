@@ -9,7 +9,7 @@ import typer
 from harness.cli.execution import take_up
 from harness.cli.options import DEFAULT_STORE, AsJson, RunId, Store
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command(epilog="Example: assay resume latest")

@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import typer
 
-from harness.api.stores import open_store
+from harness.api.stores import list_runs
 from harness.cli.options import DEFAULT_STORE, AsJson, Store, print_json
-from harness.store.flat import agent_name
+from harness.report.overview import overview_text
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command(epilog="Example: assay runs --json")
 def runs(store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """List the runs of a store."""
-    with open_store(store, create=False) as opened:
-        rows = [
-            {
-                "run": row.run,
-                "created": row.created,
-                "suite": row.config.suite,
-                "agent": agent_name(row.config),
-                "adaptive": row.config.adaptive is not None,
-                "running": opened.owned(row.run),
-            }
-            for row in opened.runs()
-        ]
+    """List the runs of a store, newest first, with state and score.
+
+    States: running, complete (every planned trial has a grade), incomplete (some has none), halted (a fault that every
+    further trial would have met), interrupted. `assay resume RUN` carries out what the last three lack.
+    """
+    lines = list_runs(store)
     if as_json:
-        print_json({"runs": rows})
-        return
-    for row in rows:
-        state = "running" if row["running"] else ""
-        print(f"{row['run']}  {str(row['created'])[:19]}  {row['suite']}  {row['agent']}  {state}".rstrip())
+        print_json({"runs": [line.plain() for line in lines]})
+    else:
+        print(overview_text(lines))

@@ -11,7 +11,7 @@ from harness.bootstrap.base_image import ensure_base_image
 from harness.bootstrap.engine import ensure_engine
 from harness.cli.options import AsJson, print_json, say
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command(epilog="Example: assay setup --base-image registry.example/assay-base@sha256:…")

@@ -25,7 +25,7 @@ COMMANDS = {
     "suite": "List, show, lint and lock suites of tasks.",
     "run": "Run a solver on a suite, fixed or adaptively.",
     "resume": "Carry out what a run still lacks: planned minus passed and failed.",
-    "runs": "List the runs of a store.",
+    "runs": "List the runs of a store, newest first, with state and score.",
     "show": "Show a run: score, interval, outcomes and stops.",
     "trial": "Show a trial: its result and its events.",
     "export": "Write a run as a flat CSV, one row per attempt.",
@@ -33,6 +33,7 @@ COMMANDS = {
     "calibrate": "Fit a bank of items to past runs, with a report of how well it fits.",
     "bank": "Show what a bank of calibrated items holds.",
     "simulate": "Replay past runs under selection policies: what they would have cost and given.",
+    "estimate": "Show a run's estimated pass rate, what it rests on, and what one more task would bring.",
     "gc": "Remove containers and networks that dead runs left behind.",
     "sim-model": "Serve simulated agents behind an OpenAI-compatible API on loopback.",
 }
@@ -82,16 +83,28 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Measure an agent, and the instrument it is measured with.",
     epilog=(
-        "Exit codes: 0 every planned trial has a grade; 2 usage or configuration; 3 some planned trial has no grade;"
+        "Exit codes: 0 every planned trial has a grade; 2 usage or configuration; 3 some planned trial has no grade,"
+        " or an alert fired (broken evidence, leftovers that stay);"
         " 4 a gate failed; 5 the engine or a service cannot be reached; 130 interrupted."
         " Example: assay run --suite terminal --solver reference --task 'csv-join/*'"
     ),
 )
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"assay {version('assay')}")
+        raise typer.Exit
+
+
 @app.callback()
 def _options(
     debug: bool = typer.Option(False, "--debug", help="Show a traceback with an error."),
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and exit.", is_eager=True, callback=_print_version
+    ),
 ) -> None:
     if debug:
         os.environ["ASSAY_DEBUG"] = "1"

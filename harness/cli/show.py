@@ -10,7 +10,7 @@ from harness.api.stores import summary
 from harness.cli.options import DEFAULT_STORE, AsJson, RunId, Store, print_json
 from harness.report.text import summary_text, trials_text
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command(epilog="Example: assay show latest --trials")

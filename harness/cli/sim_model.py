@@ -15,7 +15,7 @@ from harness.records.errors import ConfigError
 from harness.simulation.population import SimulatedPopulation
 from harness.simulation.running import PRICES, running_service
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 EXAMPLES = """\b
 Examples:

@@ -9,13 +9,16 @@ from harness.cli.exits import Exit
 from harness.cli.options import DEFAULT_STORE, AsJson, RunId, Store, print_json
 from harness.store.verify import verify_run
 
-app = typer.Typer(rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command(epilog="Example: assay verify latest")
 def verify(run: RunId = "latest", store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
-    """Re-derive every hash chain of a run and name the first broken event."""
-    with open_store(store, create=False) as opened:
+    """Re-derive every hash chain of a run and name the first broken event.
+
+    Exits 3 (an alert) when something does not hold.
+    """
+    with open_store(store) as opened:
         report = verify_run(opened, opened.run(run).run)
     if as_json:
         problems = [{"stream": p.stream, "event": p.seq, "what": p.what} for p in report.problems]
@@ -36,4 +39,4 @@ def verify(run: RunId = "latest", store: Store = DEFAULT_STORE, as_json: AsJson 
             print(f"note: {notice}")
         state = "intact" if report.ok else f"BROKEN: {len(report.problems)} problem(s), the first one above"
         print(f"{report.run}: {report.events} events in {len(report.trials)} trial(s): {state}")
-    raise typer.Exit(Exit.OK if report.ok else Exit.NO_GRADE)
+    raise typer.Exit(Exit.OK if report.ok else Exit.ALERT)

@@ -1,6 +1,6 @@
 """Typed errors. Each says what is wrong, where, and what to do; the command line turns them into exit codes.
 
-Exit codes (DESIGN, "Exit codes"): 2 usage or configuration, 3 something planned has no grade,
+Exit codes (DESIGN, "Exit codes"): 2 usage or configuration, 3 something planned has no grade or an alert fired,
 4 a gate failed, 5 the engine or a service cannot be reached, 130 interrupted.
 """
 

@@ -12,7 +12,10 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from harness.records.vocabulary import Outcome
+from harness.records.grade import TrialResult
+from harness.records.vocabulary import Outcome, StopReason
+from harness.report.text import LONGEST_LINE, ending_text
+from harness.report.words import printable
 from harness.runner.progress import Observer
 from harness.runner.progress import Progress as Snapshot
 
@@ -37,6 +40,7 @@ class PlainLines:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._last_s = float("-inf")
+        self._message = ""  # the last one that was told: once is enough
 
     def __call__(self, snapshot: Snapshot) -> None:
         if not snapshot.run:
@@ -45,15 +49,19 @@ class PlainLines:
             return
         now = time.monotonic()
         task, result = snapshot.last
-        problem = not result.outcome.graded
+        problem = problem_of(task, result)
         done = done_of(snapshot) >= snapshot.planned
         if not (problem or done or snapshot.message) and now - self._last_s < PLAIN_EVERY_S:
             return
         self._last_s = now
         line = f"{done_of(snapshot)}/{snapshot.planned}  {counts(snapshot)}  {spend(snapshot)}"
         if problem:
-            line += f"  {task}: {result.outcome.value} ({result.reason}) {result.detail}"
-        self._console.print(f"{line}  {snapshot.message}".rstrip(), soft_wrap=True, markup=False)
+            # What a run halted for says the detail, and trials that were under way met the same.
+            line += f"  {problem_of(task, without_details(result)) if snapshot.message else problem}"
+        if snapshot.message != self._message:
+            line += f"  {snapshot.message}"
+            self._message = snapshot.message
+        self._console.print(line.rstrip(), soft_wrap=True, markup=False)
 
 
 @contextmanager
@@ -63,6 +71,7 @@ def _redrawn(console: Console) -> Iterator[Observer]:
     )
     row = bar.add_task("tasks", total=None)
     lines = Text()
+    problems: list[str] = []  # the last one stays in sight
     with Live(Group(bar, lines), console=console, refresh_per_second=8) as live:
 
         def observe(snapshot: Snapshot) -> None:
@@ -72,7 +81,10 @@ def _redrawn(console: Console) -> Iterator[Observer]:
                 completed=done_of(snapshot),
                 description=snapshot.run or snapshot.message,
             )
-            live.update(Group(bar, Text("\n".join(_lines(snapshot) if snapshot.run else []))))
+            problem = problem_of(*snapshot.last) if snapshot.last is not None else ""
+            problems[:] = [problem] if problem else problems
+            shown = [*_lines(snapshot), *([] if snapshot.message else problems)] if snapshot.run else []
+            live.update(Group(bar, Text("\n".join(shown))))
 
         yield observe
 
@@ -84,6 +96,19 @@ def _lines(snapshot: Snapshot) -> list[str]:
     if snapshot.message:
         lines.append(snapshot.message)
     return lines
+
+
+def without_details(result: TrialResult) -> TrialResult:
+    """A result whose end is told elsewhere."""
+    return result.model_copy(update={"detail": "", "stop_detail": ""})
+
+
+def problem_of(task: str, result: TrialResult) -> str:
+    """What to say at once of an ended trial: that it has no grade, or that its solver crashed; else ""."""
+    if result.outcome.graded and result.stop is not StopReason.SOLVER_ERROR:
+        return ""
+    details = (result.stop_detail, result.detail)
+    return f"{printable(task)}: {ending_text(result.outcome, result.reason, result.stop, details)}"[:LONGEST_LINE]
 
 
 def done_of(snapshot: Snapshot) -> int:

@@ -8,17 +8,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from enum import StrEnum
 
 from harness.adaptive.estimators import Estimate
 from harness.protocols import EvidenceStore
 from harness.records.base import Record
-from harness.records.run import RunConfig, RunRow, TrialRow
+from harness.records.run import RunRow, TrialRow
 from harness.records.vocabulary import Outcome, Reason, StopReason
+from harness.report.notes import notes
+from harness.report.survivors import Survivor, survivors
 from harness.runner.run import HALTED, RESUMED, STARTED
 from harness.runner.schedule import STOP
 from harness.store.flat import agent_name
 
 Estimator = Callable[[RunRow, EvidenceStore], Estimate | None]
+
+
+class RunState(StrEnum):
+    """How far a run is."""
+
+    RUNNING = "running"  # a live process owns it
+    COMPLETE = "complete"  # every planned trial has a grade
+    HALTED = "halted"  # it stopped by itself: every further trial would have met the same fault
+    INTERRUPTED = "interrupted"  # somebody or something cut it short: some planned trial was not carried out
+    INCOMPLETE = "incomplete"  # all was carried out, but some planned trial has no grade
 
 
 class TrialLine(Record):
@@ -31,7 +44,8 @@ class TrialLine(Record):
     trial: str
     attempt: int
     repeat: int
-    detail: str
+    detail: str  # of the grade, or why there is none
+    stop_detail: str  # the solver's exception, or the limit it met
     flags: tuple[str, ...]
     cost_usd: float | None
     tokens: int | None
@@ -42,11 +56,12 @@ class TrialLine(Record):
 class Summary(Record):
     """The headline and everything behind it.
 
-    `score` is passes over graded trials in a fixed run, the engine's estimate of the full-suite rate in an adaptive
-    one. `interval` is, in a fixed run, the identification interval: every planned slot without a grade counted as
-    fail, then as pass (SOURCES S2); in an adaptive run the estimate's at `level`. `cost_usd` is null when the cost
-    of any attempt is unknown; `cost_at_least_usd` is then a lower bound. `ceiling` says that no gold audit stands
-    behind the score yet.
+    `score` is passes over graded trials in a fixed run (of a mutated run: the share of mutants that the grader
+    passed), in an adaptive one the engine's estimate of the rate over all `selected` tasks, which are fewer than the
+    suite's `suite_tasks` when the run was narrowed. `interval` is, in a fixed run, the identification interval: every
+    planned slot without a grade counted as fail, then as pass (SOURCES S2); in an adaptive run the estimate's at
+    `level`. `cost_usd` is null when the cost of any attempt is unknown; `cost_at_least_usd` is then a lower bound.
+    `ceiling` says that no gold audit stands behind the score yet.
     """
 
     run: str
@@ -56,7 +71,11 @@ class Summary(Record):
     model: str | None
     agent: str
     created: str
+    selected: int  # tasks that the run was to be about
+    suite_tasks: int | None  # tasks of the whole suite; None: not recorded
+    state: RunState
     planned: int
+    done: int  # slots carried out to an end, with a grade or without
     outcomes: dict[Outcome, int]
     stops: dict[StopReason, int]
     score: float | None
@@ -72,11 +91,16 @@ class Summary(Record):
     elapsed_s: float  # from the run's creation to its last result, pauses included
     attempts: int
     complete: bool
+    survivors: tuple[Survivor, ...] | None  # mutants that the grader passed; None: not a mutated run
     halted: str | None  # why the run stopped scheduling: a fault that every further trial would meet
     ceiling: str
     warnings: tuple[str, ...]
     truth: float | None = None  # of a simulated agent
     trials: tuple[TrialLine, ...]
+
+    @property
+    def graded(self) -> int:
+        return self.outcomes[Outcome.PASSED] + self.outcomes[Outcome.FAILED]
 
 
 def summarise(store: EvidenceStore, run: str, estimator: Estimator | None = None) -> Summary:
@@ -84,17 +108,23 @@ def summarise(store: EvidenceStore, run: str, estimator: Estimator | None = None
     row = store.run(run)
     config = row.config
     rows = store.trials(row.run)
-    lines = tuple(_line(last) for last in last_attempts(rows))
+    latest = last_attempts(rows)
+    lines = tuple(_line(last) for last in latest)
     outcomes = {outcome: sum(line.outcome is outcome for line in lines) for outcome in Outcome}
     stops = Counter(line.stop for line in lines if line.stop is not None)
     estimate = estimator(row, store) if config.adaptive is not None and estimator is not None else None
     planned = _planned(row, store)
+    survived = survivors(config, latest, store)
     score, interval, kind = _headline(outcomes, planned, estimate)
+    if survived is not None:
+        kind = "mutants that the grader passed, over graded ones"
     results = [trial.result for trial in rows if trial.result is not None]
     costs = [result.cost_usd for result in results]
     graded = outcomes[Outcome.PASSED] + outcomes[Outcome.FAILED]
     tokens = [result.usage.total for result in results if result.usage is not None]
-    truth = config.extra.get("truth")
+    truth, suite_tasks = config.extra.get("truth"), config.extra.get("suite_tasks")
+    done = sum(line.outcome is not None and line.reason is not Reason.CANCELLED for line in lines)
+    halted = _halted(store, row.run) if graded < planned else None
     return Summary(
         run=row.run,
         suite=config.suite,
@@ -103,7 +133,11 @@ def summarise(store: EvidenceStore, run: str, estimator: Estimator | None = None
         model=config.model,
         agent=agent_name(config),
         created=row.created,
+        selected=len(config.tasks),
+        suite_tasks=suite_tasks if isinstance(suite_tasks, int) else None,
+        state=_state(row, store, graded >= planned, halted, done),
         planned=planned,
+        done=done,
         outcomes=outcomes,
         stops=dict(stops),
         score=score,
@@ -119,9 +153,10 @@ def summarise(store: EvidenceStore, run: str, estimator: Estimator | None = None
         elapsed_s=_elapsed_s(row.created, [result.finished_at for result in results]),
         attempts=len(rows),
         complete=graded >= planned,
-        halted=_halted(store, row.run) if graded < planned else None,
+        survivors=survived,
+        halted=halted,
         ceiling="not measured",
-        warnings=_warnings(config, rows),
+        warnings=notes(config, rows, latest),
         truth=truth if isinstance(truth, float) else None,
         trials=lines,
     )
@@ -138,6 +173,24 @@ def _halted(store: EvidenceStore, run: str) -> str | None:
     for event in store.events(run, [STARTED, RESUMED, HALTED]):
         why = str(event.payload["why"]) if event.kind == HALTED else None
     return why
+
+
+def _state(row: RunRow, store: EvidenceStore, complete: bool, halted: str | None, done: int) -> RunState:
+    if store.owned(row.run):
+        return RunState.RUNNING
+    if complete:
+        return RunState.COMPLETE
+    if halted is not None:
+        return RunState.HALTED
+    return RunState.INCOMPLETE if _carried_out(row, store, done) else RunState.INTERRUPTED
+
+
+def _carried_out(row: RunRow, store: EvidenceStore, done: int) -> bool:
+    """Whether nothing was left to start the last time that the run was carried out."""
+    if row.config.adaptive is None:
+        return done >= len(row.config.tasks) * row.config.repeats
+    last = [event.kind for event in store.events(row.run, [STARTED, RESUMED, STOP])][-1:]
+    return last == [STOP]
 
 
 def last_attempts(rows: Iterable[TrialRow]) -> tuple[TrialRow, ...]:
@@ -178,22 +231,6 @@ def _sum_known(costs: list[float | None]) -> float | None:
     return sum(cost for cost in costs if cost is not None)
 
 
-def _warnings(config: RunConfig, rows: tuple[TrialRow, ...]) -> tuple[str, ...]:
-    found: list[str] = []
-    if config.solver.uses_solution:
-        found.append("the solver had the reference solution: this is an audit, not a score of an agent")
-    overridden = {key: value for key, value in config.budget if value is not None}
-    if overridden:
-        found.append("budgets were overridden: " + ", ".join(f"{key}={value}" for key, value in overridden.items()))
-    retried = sum(row.attempt > 1 for row in rows)
-    if retried:
-        found.append(f"{retried} attempt(s) followed an infrastructure fault")
-    unknown = sum(row.result.calls_without_usage for row in rows if row.result is not None)
-    if unknown:
-        found.append(f"{unknown} model call(s) came without usage: tokens and cost are lower bounds")
-    return tuple(found)
-
-
 def _line(row: TrialRow) -> TrialLine:
     result = row.result
     return TrialLine(
@@ -205,6 +242,7 @@ def _line(row: TrialRow) -> TrialLine:
         attempt=row.attempt,
         repeat=row.repeat,
         detail=result.detail if result else "",
+        stop_detail=result.stop_detail if result else "",
         flags=result.flags if result else (),
         cost_usd=result.cost_usd if result else None,
         tokens=result.usage.total if result and result.usage else None,

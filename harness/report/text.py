@@ -1,36 +1,90 @@
-"""Summaries, trials and events as plain text."""
+"""Summaries and trials as plain text."""
 
 from __future__ import annotations
 
-import json
+import shlex
+from collections.abc import Iterator
 
-from harness.records.event import Event
-from harness.records.vocabulary import Outcome
-from harness.report.summary import Summary
+from harness.records.vocabulary import Outcome, Reason, StopReason
+from harness.report.summary import RunState, Summary
+from harness.report.words import one_line, printable
 
 LONGEST_LINE = 160
+MOST_SURVIVORS = 20
+STORE_UNASKED = ".assay"  # the store that commands use when none is named
 
 
 def summary_text(summary: Summary, store: str) -> str:
     """The score line and everything behind it, for a terminal."""
     counts = ", ".join(f"{summary.outcomes[outcome]} {outcome.value}" for outcome in Outcome)
     stops = ", ".join(f"{count} {stop.value}" for stop, count in sorted(summary.stops.items()))
-    graded = summary.outcomes[Outcome.PASSED] + summary.outcomes[Outcome.FAILED]
+    of_planned = f"{summary.graded} of {summary.planned} planned have a grade ({100 * summary.coverage:.0f} %)"
+    where = store_option(store)
     rows = [
-        ("run", f"{summary.run}  ({summary.agent} on {summary.suite}, version {summary.suite_version[7:19]})"),
-        ("score", score_line(summary)),
-        ("outcomes", f"{counts}; {graded} of {summary.planned} planned have a grade ({100 * summary.coverage:.0f} %)"),
+        ("run", f"{summary.run}  ({one_line(summary.agent)} on {tasks_of(summary)}, {version_of(summary)})"),
+        *_headline(summary),
+        ("outcomes", f"{counts}; {of_planned}"),
         ("stops", stops or "none"),
         ("spent", spend_line(summary)),
         ("ceiling", summary.ceiling),
-        ("evidence", f"{store}; assay show {summary.run} --trials, assay verify {summary.run}"),
+        ("evidence", f"{store}; assay show {summary.run} --trials{where}, assay verify {summary.run}{where}"),
     ]
-    if summary.truth is not None:
-        rows.insert(2, ("truth", truth_line(summary)))
     if summary.halted is not None:
-        rows.append(("halted", summary.halted))
-    rows += [("note", warning) for warning in summary.warnings]
+        rows.append(("halted", one_line(summary.halted)))
+    rows += [("note", one_line(note)) for note in summary.warnings]
+    if summary.state is not RunState.COMPLETE:
+        rows.append(("state", f"{summary.state.value}: {whats_next(summary, store)}"))
     return "\n".join(f"{name:9} {text}" for name, text in rows)
+
+
+def _headline(summary: Summary) -> Iterator[tuple[str, str]]:
+    if summary.survivors is None:
+        yield "score", score_line(summary)
+        if summary.truth is not None:
+            yield "truth", truth_line(summary)
+        return
+    yield "mutants", f"{len(summary.survivors)} of {summary.graded} graded mutants survived (the grader passed them)"
+    for survivor in summary.survivors[:MOST_SURVIVORS]:
+        yield "survived", one_line(f"{survivor.task}: {survivor.mutant or 'mutant not named'} ({survivor.trial})")
+    if len(summary.survivors) > MOST_SURVIVORS:
+        yield "survived", f"and {len(summary.survivors) - MOST_SURVIVORS} more: --json lists all"
+
+
+def tasks_of(summary: Summary) -> str:
+    """What a run was about: the suite, or how many of its tasks."""
+    suite = one_line(summary.suite)
+    if not _narrowed(summary):
+        return suite
+    return f"{summary.selected} selected task{'s' * (summary.selected != 1)} of suite {suite} ({summary.suite_tasks})"
+
+
+def version_of(summary: Summary) -> str:
+    return f"version {summary.suite_version[7:19]}"
+
+
+def _narrowed(summary: Summary) -> bool:
+    return summary.suite_tasks is not None and summary.selected < summary.suite_tasks
+
+
+def whats_next(summary: Summary, store: str) -> str:
+    """The command that goes on with a run that is not complete."""
+    if summary.state is RunState.RUNNING:
+        return f"{summary.done} of {summary.planned} planned trials are over"
+    lacking = summary.planned - summary.graded
+    return f"{lacking} planned without a grade; to carry out the rest: {resume_command(summary, store)}"
+
+
+def resume_command(summary: Summary, store: str) -> str:
+    return f"assay resume {summary.run}{store_option(store)}"
+
+
+def store_option(store: str) -> str:
+    """How a printed command names the store; nothing for the one that commands use unasked."""
+    return "" if store == STORE_UNASKED else f" --store {shlex.quote(store)}"
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def score_line(summary: Summary) -> str:
@@ -39,11 +93,11 @@ def score_line(summary: Summary) -> str:
         return "none: nothing was graded"
     lower, upper = (100 * bound for bound in summary.interval)
     if summary.level is None:
-        graded = summary.outcomes[Outcome.PASSED] + summary.outcomes[Outcome.FAILED]
         passed = summary.outcomes[Outcome.PASSED]
-        return f"{100 * summary.score:.1f} % = {passed}/{graded} graded; all planned: [{lower:.1f}, {upper:.1f}] %"
+        return f"{percent(summary.score)} = {passed}/{summary.graded} graded; all planned: [{lower:.1f}, {upper:.1f}] %"
+    of = f"the {tasks_of(summary)}" if _narrowed(summary) else "the full suite"
     return (
-        f"{100 * summary.score:.1f} % of the full suite, {100 * summary.level:.0f} % interval"
+        f"{percent(summary.score)} of {of}, {100 * summary.level:.0f} % interval"
         f" [{lower:.1f}, {upper:.1f}]; {summary.score_kind}"
     )
 
@@ -76,16 +130,20 @@ def trials_text(summary: Summary) -> str:
     """One line per slot."""
     lines = []
     for line in summary.trials:
-        outcome = line.outcome.value if line.outcome else "unfinished"
-        reason = f" ({line.reason.value})" if line.reason else ""
-        stop = line.stop.value if line.stop else "-"
-        lines.append(f"{line.trial}  {line.task:32} {outcome}{reason}, {stop}  {line.detail}".rstrip()[:LONGEST_LINE])
+        ending = ending_text(line.outcome, line.reason, line.stop, (line.stop_detail, line.detail))
+        lines.append(f"{line.trial}  {printable(line.task):32} {ending}"[:LONGEST_LINE])
     return "\n".join(lines)
 
 
-def event_text(event: Event) -> str:
-    """One event on one line: sequence, time, phase, actor, kind, and the start of its payload."""
-    payload = json.dumps(event.payload, ensure_ascii=True)
-    head = f"{event.seq:4} {event.wall[11:23]} {event.phase or '-':11} {event.actor:11} {event.kind:24}"
-    room = LONGEST_LINE - len(head)
-    return head + " " + (payload if len(payload) <= room else payload[: room - 1] + "…")
+def ending_text(
+    outcome: Outcome | None, reason: Reason | None, stop: StopReason | None, details: tuple[str, str]
+) -> str:
+    """How a trial ended, on one line. `details` are those of the stop and of the grade, said once when they agree."""
+    of_stop, of_grade = (one_line(detail) for detail in details)
+    if outcome is None:
+        return "unfinished"
+    why = f" ({reason.value})" if reason else ""
+    stopped = f", stop {stop.value}" if stop else ""
+    said = f": {of_stop}" if of_stop else ""
+    graded = f"  {of_grade}" if of_grade and of_grade != of_stop else ""
+    return f"{outcome.value}{why}{stopped}{said}{graded}"

@@ -6,11 +6,14 @@ import importlib
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import typer
 
+from harness.cli import gc, verify
+from harness.cli.exits import Exit
 from harness.cli.shell import COMMANDS
 
 ASSAY = [sys.executable, "-c", "from harness.cli import main; main()"]
@@ -34,6 +37,28 @@ def test_every_command_has_the_help_the_shell_lists_and_an_example(name: str) ->
     subcommands = getattr(command, "commands", {"": command})
     for subcommand in subcommands.values():
         assert "xample" in (subcommand.epilog or ""), subcommand.name
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_commands_help_speaks_of_its_own_options_only(name: str) -> None:
+    module = importlib.import_module(f"harness.cli.{name.replace('-', '_')}")
+    command = typer.main.get_command(module.app)
+    for one in (command, *getattr(command, "commands", {}).values()):
+        assert not [option for option in one.params if "completion" in option.name]
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    done = assay("--version")
+    assert (done.returncode, done.stdout) == (0, f"assay {version('assay')}\n")
+
+
+def test_exit_code_3_is_told_as_it_is_used() -> None:
+    """DESIGN: some planned trial has no grade, or an alert fired; what does not verify is an alert."""
+    assert int(Exit.ALERT) == int(Exit.NO_GRADE) == 3
+    told = " ".join(assay("--help").stdout.split())
+    assert "3 some planned trial has no grade, or an alert fired (broken evidence, leftovers that stay);" in told
+    for module in (verify, gc):
+        assert "Exits 3 (an alert) when" in (typer.main.get_command(module.app).help or "")
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -64,7 +89,8 @@ def test_an_unknown_suite_is_one_message_with_a_remedy(tmp_path: Path) -> None:
 def test_show_without_a_store_says_where_it_looked(tmp_path: Path) -> None:
     done = assay("show", "latest", cwd=tmp_path)
     assert done.returncode == 2
-    assert ".assay" in done.stderr
+    assert ".assay: there is no evidence store here" in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -43,3 +43,13 @@ class Talkative(Obedient):
 
     name = "talkative"
     needs_model: ClassVar[bool] = True
+
+
+class Crashing(Obedient):
+    """The same, and then its own code fails."""
+
+    name = "crashing"
+
+    async def run(self, episode: Episode) -> None:
+        await super().run(episode)
+        raise RuntimeError("out of ideas")

@@ -13,7 +13,7 @@ import pytest
 from harness.records.task import ImagePin
 from harness.store.flat import COLUMNS
 
-from .world import OBEDIENT, RIGHT, WRONG, Done, TaskFiles, World
+from .world import CRASHING, OBEDIENT, RIGHT, WRONG, Done, TaskFiles, World
 
 pytestmark = pytest.mark.docker
 
@@ -22,7 +22,11 @@ pytestmark = pytest.mark.docker
 def finished(tmp_path_factory: pytest.TempPathFactory, base_pin: ImagePin) -> tuple[World, Done]:
     """A run of three tasks: passed, failed, and without a verdict."""
     world = World(tmp_path_factory.mktemp("finished"), base_pin)
-    world.tasks(passed=TaskFiles("echo said\n" + RIGHT), failed=TaskFiles(WRONG), unclear=TaskFiles(check="exit 9\n"))
+    world.tasks(
+        passed=TaskFiles("echo said\n" + RIGHT),
+        failed=TaskFiles(WRONG),
+        unclear=TaskFiles(check="echo cannot tell >&2\nexit 9\n"),
+    )
     return world, world.run(OBEDIENT, "--agent", "obedient")
 
 
@@ -34,6 +38,8 @@ def test_show_says_what_the_run_said(finished: tuple[World, Done]) -> None:
     text = world.on_store("show", done.json["run"][:15], "--trials").out
     assert "50.0 % = 1/2 graded; all planned: [33.3, 66.7] %" in text
     assert "ungraded (grader.crashed)" in text
+    assert f"assay resume {done.json['run']} --store {world.store}" in text
+    assert (done.json["state"], done.json["selected"], done.json["suite_tasks"]) == ("incomplete", 3, 3)
 
 
 def test_a_trial_shows_its_result_and_its_events(finished: tuple[World, Done]) -> None:
@@ -49,6 +55,41 @@ def test_a_trial_shows_its_result_and_its_events(finished: tuple[World, Done]) -
     facts = next(event["payload"] for event in shown["events"] if event["kind"] == "sandbox.opened")
     assert facts["image_digest"] == world.pin.digest
     assert "passed, stop finished" in world.on_store("trial", passed).out
+    page = world.on_store("trial", passed, "--full").out
+    assert "│ said" in page
+    assert "│ echo 42 > /app/answer" in page
+
+
+def test_what_the_grader_said_is_to_be_had(finished: tuple[World, Done]) -> None:
+    world, done = finished
+    unclear = next(trial for trial in done.json["trials"] if trial["task"] == "unclear")["trial"]
+    (said,) = world.on_store("trial", unclear, "--log", "grade.stderr", "--json").json["bodies"]
+    assert said["text"] == "cannot tell\n"
+    assert "│ cannot tell" in world.on_store("trial", unclear, "--full").out
+
+
+def test_a_part_of_a_suite_is_called_that(finished: tuple[World, Done], tmp_path: Path) -> None:
+    world, _ = finished
+    part = World(tmp_path, world.pin)
+    shutil.copytree(world.suite, part.suite)
+    done = part.run(OBEDIENT, "--task", "passed")
+    assert (done.json["selected"], done.json["suite_tasks"]) == (1, 3)
+    assert "on 1 selected task of suite suite (3), version" in part.on_store("show").out
+
+
+def test_a_solver_that_crashed_after_acting_is_told_at_once_and_later(world: World) -> None:
+    world.tasks(one=TaskFiles(WRONG))
+    done = world.run(CRASHING)
+    assert (done.code, done.json["outcomes"]["failed"]) == (0, 1)
+    told = "solver_error: RuntimeError: out of ideas"
+    assert f"one: failed, stop {told}" in done.err
+    (trial,) = done.json["trials"]
+    note = f"1 trial(s) ended in {told}; assay trial {trial['trial']} --log error"
+    assert note in done.json["warnings"]
+    assert note in world.on_store("show").out
+    assert f"failed, stop {told}" in world.on_store("trial", trial["trial"]).out
+    (error,) = world.on_store("trial", trial["trial"], "--log", "error", "--json").json["bodies"]
+    assert error["text"].splitlines()[-1] == "RuntimeError: out of ideas"
 
 
 def test_the_export_has_one_row_per_attempt(finished: tuple[World, Done], tmp_path: Path) -> None:
@@ -72,6 +113,8 @@ def test_runs_are_listed(finished: tuple[World, Done]) -> None:
     world, done = finished
     (row,) = world.on_store("runs", "--json").json["runs"]
     assert (row["run"], row["agent"], row["running"], row["adaptive"]) == (done.json["run"], "obedient", False, False)
+    assert (row["state"], row["done"], row["graded"], row["planned"]) == ("incomplete", 3, 2, 3)
+    assert (row["score"], row["interval"]) == (done.json["score"], done.json["interval"])
     assert done.json["run"] in world.on_store("runs").out
 
 

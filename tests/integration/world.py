@@ -26,7 +26,7 @@ from harness.records.task import ImagePin
 from harness.store.sqlite import SqliteStore
 
 ACTORS = Path(__file__).with_name("actors.py")
-OBEDIENT, TALKATIVE = f"{ACTORS}:Obedient", f"{ACTORS}:Talkative"
+OBEDIENT, TALKATIVE, CRASHING = (f"{ACTORS}:{name}" for name in ("Obedient", "Talkative", "Crashing"))
 ASSAY = (sys.executable, "-c", "from harness.cli import main; main()")
 PATIENCE_S = 90.0  # of a busy machine
 

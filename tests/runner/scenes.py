@@ -156,13 +156,8 @@ def make_plan(task: Task, run: str = "r1", **changes: Any) -> TrialPlan:
 
 def make_row(tasks: list[Task], run: str = "r1", **changes: Any) -> RunRow:
     """A stored run over tasks."""
-    config = RunConfig(
-        suite="demo",
-        suite_version=DIGEST,
-        tasks=tuple(task.id for task in tasks),
-        solver=SolverSpec(name="scripted"),
-        **changes,
-    )
+    values: dict[str, Any] = {"solver": SolverSpec(name="scripted"), **changes}
+    config = RunConfig(suite="demo", suite_version=DIGEST, tasks=tuple(task.id for task in tasks), **values)
     return RunRow(run=run, created="2026-01-01T00:00:00+00:00", config=config, config_digest=digest_of(config))
 
 

@@ -209,7 +209,13 @@ async def test_a_solvers_own_exception_is_its_error_whatever_its_class(raised: B
     assert result.stop_detail == result.detail  # why it stopped is why there is no grade
 
 
-async def test_a_crash_after_acting_keeps_the_exception_beside_the_grade(isolation: str = "inline") -> None:
+async def test_a_crash_after_acting_keeps_the_exception_beside_the_grade() -> None:
+    await crash_after_acting("inline")
+
+
+async def crash_after_acting(isolation: str) -> None:
+    """What must be told of a solver that acts, then raises, wherever it runs."""
+
     async def crash(episode: Episode) -> None:
         await episode.sandbox.exec("echo 41 > /app/answer")
         raise KeyError("lost\nand found")
@@ -443,7 +449,7 @@ class TestSolversInThreads:
         assert not any("late" in command.argv[-1] for command in provider.sandboxes[0].commands)
 
     async def test_a_crash_in_a_thread_is_told_as_one_on_the_loop(self) -> None:
-        await test_a_crash_after_acting_keeps_the_exception_beside_the_grade("thread")
+        await crash_after_acting("thread")
 
     async def test_a_made_up_cancellation_is_the_solvers_error(self) -> None:
         async def pretend(episode: Episode) -> None:
