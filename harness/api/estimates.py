@@ -1,0 +1,128 @@
+"""Estimates of stored runs, taken apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from harness.adaptive.appraisal import expected_error, person_fit
+from harness.adaptive.bank import prior_bank
+from harness.adaptive.bank_file import load_bank
+from harness.adaptive.engine import AdaptiveEngine, EngineSettings
+from harness.adaptive.selection import Choice
+from harness.adaptive.state import Withdrawal
+from harness.adaptive.stops import Stop
+from harness.api.adaptive import read_bank, settings_for
+from harness.api.request import DEFAULT_STORE
+from harness.api.stores import open_store
+from harness.protocols import EvidenceStore
+from harness.records.errors import ConfigError
+from harness.records.run import RunRow, TrialRow
+from harness.records.vocabulary import UNAVAILABLE_REASONS, Outcome
+from harness.report.estimates import EstimateReport, SurpriseLine
+from harness.report.summary import last_attempts
+from harness.runner.schedule import STOP, UPDATE
+from harness.store.flat import agent_name
+
+NO_BANK = "no bank: every task counts alike, and the rest is predicted to go as what ran"
+
+
+def appraise(run: str, store: str = DEFAULT_STORE, bank: str | None = None) -> EstimateReport:
+    """The estimate of a run, by id, unique prefix or `latest`, with what stands behind it.
+
+    An adaptive run is read with the bank it ran with; a fixed one with `bank` (a file), or with none.
+
+    Raises
+    ------
+    StoreError, BankFileError
+        If there is no such run, or the bank cannot be read.
+    ConfigError
+        If every task of the run is unavailable.
+    """
+    with open_store(store) as opened:
+        row = opened.run(run)
+        engine = engine_of(row, opened, bank)
+        ended = [str(event.payload["detail"]) for event in opened.events(row.run, [STOP])]
+    return _report(row, engine, ended[-1] if ended else None)
+
+
+def engine_of(row: RunRow, store: EvidenceStore, bank: str | None = None) -> AdaptiveEngine:
+    """The engine after all that the run has shown so far, without a stop: `next` says what would be run now.
+
+    With `bank` (a file) the run is read with that one, whatever it ran with: its items are the run's tasks.
+    """
+    adaptive = row.config.adaptive
+    settings = EngineSettings(seed=row.config.seed) if adaptive is None else settings_for(adaptive)
+    settings = replace(settings, stops=())
+    if adaptive is not None and adaptive.bank is not None and bank is None:
+        engine = AdaptiveEngine(read_bank(adaptive.bank, store), settings)
+        engine.replay(event.payload for event in store.events(row.run, [UPDATE]))
+        return engine
+    tasks = row.config.tasks
+    engine = AdaptiveEngine(prior_bank(tasks) if bank is None else load_bank(bank).align(tasks), settings)
+    _tell(engine, last_attempts(store.trials(row.run)))
+    return engine
+
+
+def _tell(engine: AdaptiveEngine, trials: Iterable[TrialRow]) -> None:
+    """Outcomes of a fixed run, its repeats as counts; a task with no grade at all is withdrawn."""
+    by_task: dict[str, list[TrialRow]] = {}
+    for trial in trials:
+        by_task.setdefault(trial.task, []).append(trial)
+    for task, attempts in by_task.items():
+        ended = [trial.result for trial in attempts if trial.result is not None]
+        graded = [result.outcome is Outcome.PASSED for result in ended if result.outcome.graded]
+        if graded:
+            engine.observe(task, sum(graded), len(graded))
+        elif ended:
+            broken = any(result.reason in UNAVAILABLE_REASONS for result in ended)
+            kind = Withdrawal.UNAVAILABLE if broken else Withdrawal.UNGRADED
+            engine.withdraw(task, kind, ended[-1].reason.value if ended[-1].reason else "")
+
+
+def _report(row: RunRow, engine: AdaptiveEngine, ended: str | None) -> EstimateReport:
+    state, found, fit = engine.state, engine.estimate(), person_fit(engine.state)
+    if found.n_items == 0:
+        raise ConfigError("every task is unavailable: there is nothing to estimate", place=f"run {row.run}")
+    withdrawn = [kind for kind, _ in state.withdrawn.values()]
+    step: Choice | Stop = engine.next()
+    after = expected_error(state, step.item, engine.settings.estimator) if isinstance(step, Choice) else None
+    passed = sum(passes / trials for passes, trials in zip(state.passes, state.trials, strict=True))
+    share = passed / found.n_items if found.n_items else 0.0
+    provenance = engine.bank.provenance
+    return EstimateReport(
+        run=row.run,
+        agent=agent_name(row.config),
+        suite=row.config.suite,
+        adaptive=row.config.adaptive is not None,
+        value=found.value,
+        lower=found.lower,
+        upper=found.upper,
+        level=found.level,
+        standard_error=found.standard_error,
+        method=found.method,
+        tasks=found.n_items,
+        executed=found.executed,
+        passed_share=share,
+        predicted=found.n_items - found.executed,
+        predicted_share=found.value - share,
+        ungraded=withdrawn.count(Withdrawal.UNGRADED),
+        unavailable=withdrawn.count(Withdrawal.UNAVAILABLE),
+        bank=engine.bank.digest,
+        bank_method=provenance.method,
+        ability=tuple(state.theta.tolist()),
+        ability_sd=tuple(np.sqrt(np.diagonal(state.covariance)).tolist()),
+        fit=fit.lz if math.isfinite(fit.lz) else None,
+        misfits=fit.misfits,
+        surprises=tuple(
+            SurpriseLine(task=odd.item, expected=odd.expected, rate=odd.rate, residual=odd.residual)
+            for odd in fit.surprises
+        ),
+        next_task=step.item if isinstance(step, Choice) else None,
+        error_after=after,
+        ended=ended,
+        notes=(NO_BANK,) if provenance.method == "prior" else (),
+    )
