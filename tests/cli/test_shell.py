@@ -47,6 +47,20 @@ def test_a_commands_help_speaks_of_its_own_options_only(name: str) -> None:
         assert not [option for option in one.params if "completion" in option.name]
 
 
+def test_the_shell_completes_commands_and_options() -> None:
+    for typed, completed in (("assay sho", "show"), ("assay verify --js", "--json")):
+        words = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+        done = subprocess.run(
+            [sys.executable, "-c", "import sys; sys.argv[0] = 'assay'; from harness.cli import main; main()"],
+            env={**os.environ, "_ASSAY_COMPLETE": "complete_bash", **words},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.stdout.split() == [completed], done.stderr
+
+
 def test_the_version_is_that_of_the_distribution() -> None:
     done = assay("--version")
     assert (done.returncode, done.stdout) == (0, f"assay {version('assay')}\n")
