@@ -41,12 +41,7 @@ def overview(store: EvidenceStore, estimator: Estimator | None = None) -> tuple[
 
 
 def _line(row: RunRow, store: EvidenceStore, estimator: Estimator | None) -> RunLine:
-    summary: Summary | None = None
-    problem: str | None = None
-    try:
-        summary = summarise(store, row.run, estimator)
-    except (AssayError, AdaptiveError) as error:
-        problem = str(error)
+    summary, problem = _read(row, store, estimator)
     return RunLine(
         run=row.run,
         created=row.created,
@@ -58,13 +53,25 @@ def _line(row: RunRow, store: EvidenceStore, estimator: Estimator | None) -> Run
         done=summary.done if summary else None,
         graded=summary.graded if summary else None,
         outcomes=summary.outcomes if summary else None,
-        score=summary.score if summary else None,
-        score_kind=summary.score_kind if summary else None,
-        interval=summary.interval if summary else None,
+        score=summary.score if summary and problem is None else None,
+        score_kind=summary.score_kind if summary and problem is None else None,
+        interval=summary.interval if summary and problem is None else None,
         survivors=len(summary.survivors) if summary and summary.survivors is not None else None,
         running=store.owned(row.run),
         problem=problem,
     )
+
+
+def _read(row: RunRow, store: EvidenceStore, estimator: Estimator | None) -> tuple[Summary | None, str | None]:
+    """The summary of a run and what is wrong with it. Without its bank a run has no estimate, but counts it has."""
+    try:
+        return summarise(store, row.run, estimator), None
+    except (AssayError, AdaptiveError) as error:
+        problem = str(error)
+    try:
+        return summarise(store, row.run), problem
+    except AssayError:
+        return None, problem
 
 
 def overview_text(lines: tuple[RunLine, ...]) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from harness.protocols import EvidenceStore
 from harness.records.errors import StoreError
 from harness.records.grade import TrialResult
-from harness.records.run import RunRow
+from harness.records.run import RunRow, TrialRow
 from harness.records.trial import SolverSpec
 from harness.records.vocabulary import Outcome, StopReason
 from harness.report.overview import overview, overview_text
@@ -56,10 +58,23 @@ def test_a_run_that_cannot_be_read_says_so_and_hides_no_other() -> None:
         raise StoreError("the bank is gone")
 
     damaged, sound = overview(store, no_bank)
-    assert (damaged.run, damaged.state, damaged.score, damaged.problem) == ("r2", None, None, "the bank is gone")
+    assert (damaged.run, damaged.score, damaged.interval, damaged.problem) == ("r2", None, None, "the bank is gone")
+    assert (damaged.state, damaged.graded) == (RunState.COMPLETE, 1)  # known without the bank
     assert (sound.run, sound.score, sound.problem) == ("r1", 1.0, None)
-    assert "unreadable" in overview_text((damaged, sound))
     assert "(the bank is gone)" in overview_text((damaged, sound))
+
+
+def test_a_run_whose_trials_cannot_be_read_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    carried_out(store, "r1", [Outcome.PASSED])
+
+    def torn(run: str) -> tuple[TrialRow, ...]:
+        raise StoreError("a row is torn")
+
+    monkeypatch.setattr(store, "trials", torn)
+    (line,) = overview(store)
+    assert (line.run, line.state, line.planned, line.problem) == ("r1", None, None, "a row is torn")
+    assert "unreadable" in overview_text((line,))
 
 
 def test_an_empty_store_has_a_heading_only() -> None:
