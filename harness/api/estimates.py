@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harness.adaptive.appraisal import expected_error, person_fit
-from harness.adaptive.bank import prior_bank
+from harness.adaptive.bank import Bank, prior_bank
 from harness.adaptive.bank_file import load_bank
 from harness.adaptive.engine import AdaptiveEngine, EngineSettings
 from harness.adaptive.selection import Choice
@@ -44,15 +44,15 @@ def appraise(run: str, store: str = DEFAULT_STORE, bank: str | None = None) -> E
     """
     with open_store(store) as opened:
         row = opened.run(run)
-        engine = engine_of(row, opened, bank)
+        engine = engine_of(row, opened, None if bank is None else load_bank(bank))
         ended = [str(event.payload["detail"]) for event in opened.events(row.run, [STOP])]
     return _report(row, engine, ended[-1] if ended else None)
 
 
-def engine_of(row: RunRow, store: EvidenceStore, bank: str | None = None) -> AdaptiveEngine:
+def engine_of(row: RunRow, store: EvidenceStore, bank: Bank | None = None) -> AdaptiveEngine:
     """The engine after all that the run has shown so far, without a stop: `next` says what would be run now.
 
-    With `bank` (a file) the run is read with that one, whatever it ran with: its items are the run's tasks.
+    With `bank` the run is read with that one, whatever it ran with; it is aligned with the run's tasks.
     """
     adaptive = row.config.adaptive
     settings = EngineSettings(seed=row.config.seed) if adaptive is None else settings_for(adaptive)
@@ -62,25 +62,45 @@ def engine_of(row: RunRow, store: EvidenceStore, bank: str | None = None) -> Ada
         engine.replay(event.payload for event in store.events(row.run, [UPDATE]))
         return engine
     tasks = row.config.tasks
-    engine = AdaptiveEngine(prior_bank(tasks) if bank is None else load_bank(bank).align(tasks), settings)
-    _tell(engine, last_attempts(store.trials(row.run)))
+    engine = AdaptiveEngine(prior_bank(tasks) if bank is None else bank.align(tasks), settings)
+    for task, ended in endings(store.trials(row.run)).items():
+        if ended.graded:
+            engine.observe(task, ended.passes, ended.graded)
+        else:
+            engine.withdraw(task, ended.without or Withdrawal.UNGRADED, ended.why)
     return engine
 
 
-def _tell(engine: AdaptiveEngine, trials: Iterable[TrialRow]) -> None:
-    """Outcomes of a fixed run, its repeats as counts; a task with no grade at all is withdrawn."""
+@dataclass(frozen=True)
+class Ending:
+    """How a task's repeats ended: `passes` of `graded`; where there is no grade, `without` says of what kind."""
+
+    passes: int
+    graded: int
+    version: str
+    without: Withdrawal | None = None
+    why: str = ""
+
+
+def endings(trials: Iterable[TrialRow]) -> dict[str, Ending]:
+    """By task, for every task with an ended trial: what its last attempts came to."""
     by_task: dict[str, list[TrialRow]] = {}
-    for trial in trials:
-        by_task.setdefault(trial.task, []).append(trial)
-    for task, attempts in by_task.items():
-        ended = [trial.result for trial in attempts if trial.result is not None]
-        graded = [result.outcome is Outcome.PASSED for result in ended if result.outcome.graded]
-        if graded:
-            engine.observe(task, sum(graded), len(graded))
-        elif ended:
-            broken = any(result.reason in UNAVAILABLE_REASONS for result in ended)
-            kind = Withdrawal.UNAVAILABLE if broken else Withdrawal.UNGRADED
-            engine.withdraw(task, kind, ended[-1].reason.value if ended[-1].reason else "")
+    for trial in last_attempts(trials):
+        if trial.result is not None:
+            by_task.setdefault(trial.task, []).append(trial)
+    return {task: _ending(ended) for task, ended in by_task.items()}
+
+
+def _ending(trials: list[TrialRow]) -> Ending:
+    results = [trial.result for trial in trials if trial.result is not None]
+    graded = [result.outcome is Outcome.PASSED for result in results if result.outcome.graded]
+    version = trials[-1].task_version
+    if graded:
+        return Ending(sum(graded), len(graded), version)
+    broken = any(result.reason in UNAVAILABLE_REASONS for result in results)
+    reason = results[-1].reason
+    kind = Withdrawal.UNAVAILABLE if broken else Withdrawal.UNGRADED
+    return Ending(0, 0, version, kind, reason.value if reason else "")
 
 
 def _report(row: RunRow, engine: AdaptiveEngine, ended: str | None) -> EstimateReport:

@@ -34,6 +34,7 @@ COMMANDS = {
     "bank": "Show what a bank of calibrated items holds.",
     "simulate": "Replay past runs under selection policies: what they would have cost and given.",
     "estimate": "Show a run's estimated pass rate, what it rests on, and what one more task would bring.",
+    "gate": "Decide from two runs, complete or not, whether the first is better, no worse or worse.",
     "gc": "Remove containers and networks that dead runs left behind.",
     "sim-model": "Serve simulated agents behind an OpenAI-compatible API on loopback.",
 }

@@ -45,12 +45,16 @@ def adaptive_run(
 
 
 def fixed_run(
-    folder: Path, tasks: Sequence[str], outcomes: Mapping[str, Sequence[Outcome]], run: str = "run-f"
+    folder: Path,
+    tasks: Sequence[str],
+    outcomes: Mapping[str, Sequence[Outcome]],
+    run: str = "run-f",
+    version: str = "v1",
 ) -> None:
     """Store a fixed run of `tasks`; `outcomes` are those of the repeats that have ended."""
     repeats = max((len(ended) for ended in outcomes.values()), default=1)
     with SqliteStore(folder) as store:
-        store.create_run(run_row(run, tasks=tuple(tasks), repeats=repeats))
+        store.create_run(run_row(run, tasks=tuple(tasks), repeats=repeats, suite_version=version))
         slots = [(task, repeat) for task in tasks for repeat in range(repeats)]
         store.plan([_plan(run, slot, task, repeat) for slot, (task, repeat) in enumerate(slots)])
         for slot, (task, repeat) in enumerate(slots):
