@@ -2,16 +2,16 @@
 
     P(pass of item i | θ) = σ(α_i·θ − β_i),        θ ~ N(prior_mean, prior_covariance)
 
-α_i are discriminations, β_i a difficulty: a larger β is a harder item. Axis 1 is the general ability with α₁
-> 0 for every item; see `calibrate` for how the axes are fixed. Source: She & Lin 2026 (arXiv:2609.21267),
-equation 10.
+α_i are discriminations, β_i a difficulty: a larger β is a harder item. Axis 1 is the general ability, with α₁ > 0 on
+average (for every item if the fit was "map"); see `orientation` for how the axes are fixed.
+Source: She & Lin 2026 (arXiv:2609.21267), equation 10.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,6 +23,7 @@ from harness.adaptive.provenance import Convergence, Provenance
 
 UNKNOWN_ITEM = "unknown to the bank"
 PRIOR_ONLY_SPREAD = 1.5
+_WEIGHT_SLACK = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +41,15 @@ class Bank:
     calibrated : (N,) bool; False where the parameters are prior-only (the item is in `provenance.held_out`).
         Such items are chosen last: their "information" is a guess.
     item_covariance : (N, d+1, d+1) posterior covariance of (α_i, β_i), or None if not known.
+    alternatives : other models of the same items, each with its weight; the weights add up to at most 1 and the rest
+        is this model's own (`weight`). Predictions averaged over all with these weights are the best known on
+        held-out outcomes; whoever ignores them has the simplest model that is about as good.
 
     Raises
     ------
     BankError
         On shapes that disagree, duplicate ids, numbers that are not finite, or a prior covariance that is not
-        positive definite.
+        positive definite; or alternatives of other items, nested, or with weights that are none.
     """
 
     item_ids: tuple[str, ...]
@@ -56,6 +60,7 @@ class Bank:
     provenance: Provenance
     calibrated: BoolArray
     item_covariance: FloatArray | None = None
+    alternatives: tuple[Alternative, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "item_ids", tuple(self.item_ids))
@@ -91,6 +96,23 @@ class Bank:
             )
         if np.linalg.eigvalsh(self.prior_covariance)[0] <= 0:
             raise BankError("not positive definite", place="prior_covariance", remedy="Give a proper covariance of θ")
+        object.__setattr__(self, "alternatives", tuple(self.alternatives))
+        for other in self.alternatives:
+            if other.bank.item_ids != self.item_ids or other.bank.alternatives:
+                raise BankError(
+                    "of other items, or nested", place="alternatives", remedy="Give models of the same items"
+                )
+        if any(not other.weight > 0 for other in self.alternatives) or self.weight < -_WEIGHT_SLACK:
+            raise BankError(
+                f"weights {[other.weight for other in self.alternatives]}",
+                place="alternatives",
+                remedy="Give weights above 0 that add up to at most 1",
+            )
+
+    @property
+    def weight(self) -> float:
+        """This model's own share in an average with its alternatives: 1 less theirs."""
+        return 1.0 - sum(other.weight for other in self.alternatives)
 
     @property
     def d(self) -> int:
@@ -121,6 +143,8 @@ class Bank:
         for array in arrays:
             digest.update(repr(array.shape).encode() + array.astype("<f8").tobytes())
         digest.update(self.calibrated.tobytes())
+        for other in self.alternatives:
+            digest.update(f"{other.weight!r} {other.bank.digest}".encode())
         return digest.hexdigest()
 
     def probability(self, theta: FloatArray) -> FloatArray:
@@ -156,6 +180,7 @@ class Bank:
             calibrated=self.calibrated[chosen],
             item_covariance=covariance,
             provenance=provenance,
+            alternatives=self._alternatives(lambda bank: bank.restrict(items)),
         )
 
     def extend(self, items: Sequence[str]) -> Bank:
@@ -188,13 +213,25 @@ class Bank:
             calibrated=np.concatenate([self.calibrated, np.zeros(len(items), dtype=np.bool_)]),
             item_covariance=covariance,
             provenance=replace(self.provenance, held_out=held_out),
+            alternatives=self._alternatives(lambda bank: bank.extend(items)),
         )
+
+    def _alternatives(self, change: Callable[[Bank], Bank]) -> tuple[Alternative, ...]:
+        return tuple(Alternative(other.weight, change(other.bank)) for other in self.alternatives)
 
     def align(self, items: Sequence[str]) -> Bank:
         """The bank of exactly a suite's items in the suite's order: the known restricted, the unknown added
         by `extend`.
         """
         return self.extend([item for item in items if item not in self.index]).restrict(items)
+
+
+@dataclass(frozen=True, eq=False)
+class Alternative:
+    """Another model of a bank's items, and its share in an average (`Bank.alternatives`)."""
+
+    weight: float
+    bank: Bank
 
 
 def prior_bank(item_ids: Sequence[str], seed: int = 0, reason: str = "no history") -> Bank:

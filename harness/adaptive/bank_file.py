@@ -2,7 +2,8 @@
 the same bank.
 
 Members: `alpha`, `beta`, `prior_mean`, `prior_covariance`, `calibrated`, `item_covariance` (absent if None),
-and `document`, the UTF-8 bytes of {"format": 1, "item_ids": […], "provenance": {…}, "digest": …}. Reading
+the same of each alternative with `alternative_0_` and on before the name, and `document`, the UTF-8 bytes of
+{"format": 2, "item_ids": […], "provenance": {…}, "alternatives": [{"weight", "provenance"}, …], "digest": …}. Reading
 derives the digest again.
 """
 
@@ -11,16 +12,18 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from harness.adaptive.bank import Bank
+from harness.adaptive.bank import Alternative, Bank
 from harness.adaptive.errors import BankFileError
 from harness.adaptive.provenance import Provenance
 
-FORMAT = 1
+FORMAT = 2
 _ARRAYS = ("alpha", "beta", "prior_mean", "prior_covariance", "calibrated")
 
 
@@ -29,15 +32,18 @@ def save_bank(bank: Bank, path: str | os.PathLike[str]) -> None:
     cannot.
     """
     target = Path(path)
+    members = _arrays(bank, "")
+    for number, other in enumerate(bank.alternatives):
+        members.update(_arrays(other.bank, f"alternative_{number}_"))
     document = {
         "format": FORMAT,
         "item_ids": list(bank.item_ids),
         "provenance": bank.provenance.as_dict(),
+        "alternatives": [
+            {"weight": other.weight, "provenance": other.bank.provenance.as_dict()} for other in bank.alternatives
+        ],
         "digest": bank.digest,
     }
-    members: dict[str, Any] = {name: getattr(bank, name) for name in _ARRAYS}
-    if bank.item_covariance is not None:
-        members["item_covariance"] = bank.item_covariance
     members["document"] = np.frombuffer(json.dumps(document, sort_keys=True).encode(), dtype=np.uint8)
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
@@ -63,8 +69,7 @@ def load_bank(path: str | os.PathLike[str]) -> Bank:
     try:
         with np.load(place, allow_pickle=False) as members:
             document = json.loads(bytes(members["document"]).decode())
-            arrays = {name: members[name] for name in _ARRAYS}
-            covariance = members["item_covariance"] if "item_covariance" in members.files else None
+            arrays = {name: members[name] for name in members.files if name != "document"}
     except OSError as fault:
         raise BankFileError(
             f"cannot be read ({fault.strerror})", place=place, remedy="Give the path of a file written by save_bank"
@@ -80,12 +85,12 @@ def load_bank(path: str | os.PathLike[str]) -> Bank:
             remedy=f"This version reads format {FORMAT}; calibrate again",
         )
     try:
-        bank = Bank(
-            item_ids=tuple(document["item_ids"]),
-            provenance=Provenance.from_dict(document["provenance"]),
-            item_covariance=covariance,
-            **arrays,
+        item_ids = tuple(document["item_ids"])
+        others = tuple(
+            Alternative(other["weight"], _bank(item_ids, other["provenance"], arrays, f"alternative_{number}_"))
+            for number, other in enumerate(document["alternatives"])
         )
+        bank = replace(_bank(item_ids, document["provenance"], arrays, ""), alternatives=others)
         stated = document["digest"]
     except (ValueError, KeyError, TypeError) as fault:
         raise BankFileError(f"incomplete ({fault})", place=place, remedy="Calibrate again") from fault
@@ -96,3 +101,19 @@ def load_bank(path: str | os.PathLike[str]) -> Bank:
             remedy="The file was altered; restore it or calibrate again",
         )
     return bank
+
+
+def _arrays(bank: Bank, prefix: str) -> dict[str, Any]:
+    arrays: dict[str, Any] = {prefix + name: getattr(bank, name) for name in _ARRAYS}
+    if bank.item_covariance is not None:
+        arrays[f"{prefix}item_covariance"] = bank.item_covariance
+    return arrays
+
+
+def _bank(item_ids: tuple[str, ...], provenance: Mapping[str, Any], arrays: Mapping[str, Any], prefix: str) -> Bank:
+    return Bank(
+        item_ids=item_ids,
+        provenance=Provenance.from_dict(provenance),
+        item_covariance=arrays.get(f"{prefix}item_covariance"),
+        **{name: arrays[prefix + name] for name in _ARRAYS},
+    )

@@ -2,15 +2,17 @@
 
     P(pass of run r on item i) = σ(α_i·θ_r − β_i)
 
-Joint MAP estimate of a d-dimensional 2PL with Gaussian priors (`likelihood` states the objective,
-`orientation` what fixes the axes), after She & Lin 2026 (arXiv:2609.21267), section 3.3.1. Departures from
-that paper: the general axis has α₁ > 0 by construction; Rasch is among the candidates for d; a new agent
-starts at the mean and (widened) spread of past abilities instead of 0 and I.
+A d-dimensional 2PL, after She & Lin 2026 (arXiv:2609.21267), section 3.3.1. By default every item and run has a
+Gaussian posterior and the priors of the items are learnt (`variational`); `method="map"` gives the joint maximum a
+posteriori instead (`likelihood`). Departures from that paper: a general axis that points to the raw score; Rasch among
+the candidates for d; item uncertainty; a new agent starts at the mean and (widened) spread of past abilities instead of
+0 and I.
 
 What happens at the edges
-- A column that is empty, has a single outcome or a constant one says nothing of its own α: it is held out of
-  the joint fit with the reason, gets the typical α of the others, and the β that its outcomes and the prior
-  give under that α. Finite always.
+- Under "variational" an item that all runs passed or failed has the posterior that its outcomes and the learnt prior
+  give, finite and wide, and `Provenance.flagged` says so. An item with one outcome or none is marked prior-only
+  (`held_out`). Under "map" all of these are held out of the joint fit with the reason and get the typical α of the
+  others and the β that their outcomes and the prior give.
 - A run without outcomes is left out; a run that passed or failed everything has a finite θ by the prior.
 - Fewer than `min_runs_2pl` runs: Rasch, and `Provenance.notes` says so. No run at all: `prior_bank`.
 - A fit that did not converge gives a bank that says so (`provenance.convergence`); the engine refuses it
@@ -20,250 +22,273 @@ What happens at the edges
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harness.adaptive.arrays import FloatArray
-from harness.adaptive.bank import Bank, prior_bank
-from harness.adaptive.errors import CalibrationError
-from harness.adaptive.fit import fit_map
-from harness.adaptive.items import (
-    REVERSED,
-    difficulty_given,
-    item_covariance,
-    not_estimable,
-    reversed_items,
+from harness.adaptive.bank import Alternative, Bank, prior_bank
+from harness.adaptive.calibration_settings import CalibrationSettings, Candidate, Dims, Method
+from harness.adaptive.candidate import Fitted, fit_candidate
+from harness.adaptive.cells import Cells, Counts
+from harness.adaptive.items import REVERSED, item_covariance, not_estimable, reversed_items
+from harness.adaptive.likelihood import Parameters
+from harness.adaptive.model_choice import (
+    Scored,
+    allowed_candidates,
+    hidden_cells,
+    mean_scores,
+    score_candidate,
+    simplest_within_one_error,
+    stacking_weights,
 )
-from harness.adaptive.keys import mix, name_keys, seeded_keys, uniforms
-from harness.adaptive.likelihood import (
-    Objective,
-    Parameters,
-    Priors,
-    centre_difficulty,
-    run_log_likelihood,
-)
-from harness.adaptive.orientation import canonical_axes, orientation
-from harness.adaptive.provenance import Convergence, Provenance
+from harness.adaptive.orientation import canonical_axes, canonical_posterior, orientation
+from harness.adaptive.posterior import Posterior
+from harness.adaptive.provenance import Provenance
+from harness.adaptive.recency import run_weights
 from harness.adaptive.responses import Responses
+from harness.adaptive.variational import settle_runs
 
-Dims = int | Literal["auto", "rasch"]
+__all__ = ["Calibration", "CalibrationSettings", "Candidate", "Dims", "Method", "ability_prior", "calibrate"]
 
 ABILITY_WIDENING = 1.2  # a coming agent is more often outside the past range than inside it
 ABILITY_SHRINKAGE_RUNS = 5.0
-
-
-@dataclass(frozen=True)
-class CalibrationSettings:
-    """`dims`: d ≥ 1, "rasch" (d = 1, α = 1), or "auto": by held-out likelihood among `candidates`, which go
-    from simple to rich; the simplest within one standard error of the best is taken.
-
-    `held_out_share` of the cells is hidden for "auto", drawn by `seed`, run and item name. `tolerance` is on
-    the gradient in units of posterior standard deviation (`Convergence`).
-    """
-
-    dims: Dims = "auto"
-    seed: int = 0
-    priors: Priors = field(default_factory=Priors)
-    candidates: tuple[int | Literal["rasch"], ...] = ("rasch", 1, 2, 3, 5)
-    held_out_share: float = 0.15
-    min_runs_2pl: int = 8
-    max_iterations: int = 500
-    tolerance: float = 1e-3
-
-    def __post_init__(self) -> None:
-        for dims in (self.dims, *self.candidates):
-            if isinstance(dims, int) and dims < 1:
-                raise CalibrationError(f"d = {dims}", place="dims", remedy="Give d ≥ 1, 'rasch' or 'auto'")
-        if not 0 < self.held_out_share < 1 or self.max_iterations < 1 or not self.tolerance > 0:
-            raise CalibrationError(
-                f"{self.held_out_share}, {self.max_iterations}, {self.tolerance}",
-                place="held_out_share, max_iterations, tolerance",
-                remedy="Give a share in (0, 1), at least one iteration and a tolerance above 0",
-            )
+_LEAST_WEIGHT = 0.02
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """`bank`, and the abilities `theta` (R, d) of the runs named in `run_ids` (those with outcomes), in the
-    bank's axes.
+    bank's axes, with their posterior `theta_covariance` (R, d, d) (0 under "map").
 
-    `loss` is the negative log posterior at the fit (constants left out); `orientation` the correlation of θ₁
-    with the raw score (NaN under 2 runs or without spread).
+    `loss` is minus the log-likelihood of the history at the fit, under "map" with the log prior (constants left out);
+    `orientation` the correlation of θ₁ with the raw score (NaN under 2 runs or without spread).
     """
 
     bank: Bank
     run_ids: tuple[str, ...]
     theta: FloatArray
+    theta_covariance: FloatArray
     loss: float
     orientation: float
 
 
 @dataclass(frozen=True, eq=False)
-class _ItemFit:
-    """A joint fit, completed for the columns that were held out of it."""
+class _History:
+    """What is fitted: the runs with outcomes inside the window, their weighted cells and raw scores (R,)."""
 
-    parameters: Parameters
-    held_out: dict[int, str]
-    rasch: bool
-    loss: float
-    convergence: Convergence
+    run_ids: tuple[str, ...]
+    item_ids: tuple[str, ...]
+    dates: tuple[str, ...]
+    counts: Counts
+    raw_score: FloatArray
 
 
-def calibrate(responses: Responses, settings: CalibrationSettings | None = None) -> Calibration:
-    """Fit a bank to `responses`; deterministic given both. Time O(iterations · R · N · d).
+def calibrate(
+    responses: Responses, settings: CalibrationSettings | None = None, start: Calibration | Bank | None = None
+) -> Calibration:
+    """Fit a bank to `responses`; deterministic given all three. Time O(iterations · cells · d²).
+
+    From a `start` (the last calibration, or its bank) the same optimum is reached within tolerance in fewer
+    iterations; with dims = "auto" its d is kept, so choose d anew by calibrating without one.
 
     Raises
     ------
     CalibrationError
-        If "auto" is asked for with no candidate that this history allows.
+        If "auto" is asked for with no candidate that this history allows, or recency without dates.
     """
     settings = settings or CalibrationSettings()
-    used = np.flatnonzero(responses.trials.sum(axis=1) > 0)
-    run_ids = tuple(responses.run_ids[r] for r in used)
-    passes, trials = responses.passes[used], responses.trials[used]
-    if not len(used):
-        bank = prior_bank(responses.item_ids, settings.seed)
-        return Calibration(bank, (), np.zeros((0, 1)), 0.0, float("nan"))
     notes: list[str] = []
-    if len(used) < len(responses.run_ids):
-        notes.append(f"{len(responses.run_ids) - len(used)} runs without any graded outcome left out")
-    dims, scores = _resolve_dims(run_ids, responses.item_ids, passes, trials, settings, notes)
-    fit = _fit_items(passes, trials, dims, settings)
-    raw_score = passes.sum(axis=1) / trials.sum(axis=1)
-    oriented = canonical_axes(fit.parameters, raw_score)
-    agreement = orientation(oriented.theta, raw_score)
-    if agreement <= 0:
-        notes.append(f"general ability and raw score correlate at {agreement:.2f}: do not trust this bank")
-    provenance = Provenance(
-        method="rasch" if fit.rasch else "2pl",
-        d=oriented.alpha.shape[1],
-        seed=settings.seed,
-        n_runs=len(used),
-        history_sha256=responses.sha256,
-        first_date=min((date for date in responses.dates if date), default=""),
-        last_date=max((date for date in responses.dates if date), default=""),
-        convergence=fit.convergence,
-        held_out={responses.item_ids[i]: why for i, why in sorted(fit.held_out.items())},
-        flagged=_flags(responses.item_ids, passes, trials, oriented, fit.held_out),
-        dimension_scores=scores,
-        notes=tuple(notes),
-    )
-    mean, covariance = ability_prior(oriented.theta)
-    calibrated = np.ones(len(responses.item_ids), dtype=np.bool_)
-    calibrated[list(fit.held_out)] = False
-    bank = Bank(
-        item_ids=responses.item_ids,
-        alpha=oriented.alpha,
-        beta=oriented.beta,
-        prior_mean=mean,
-        prior_covariance=covariance,
-        provenance=provenance,
-        calibrated=calibrated,
-        item_covariance=item_covariance(trials, oriented, settings.priors, fit.rasch),
-    )
-    return Calibration(bank, run_ids, oriented.theta, fit.loss, agreement)
+    history = _select(responses, settings, notes)
+    if not history.run_ids:
+        bank = prior_bank(responses.item_ids, settings.seed)
+        return Calibration(bank, (), np.zeros((0, 1)), np.zeros((0, 1, 1)), 0.0, float("nan"))
+    dims, scored, hidden = _resolve_dims(history, settings, start, notes)
+    first = next((one.fitted.posterior for one in scored if one.dims == dims), None)
+    if start is not None:
+        first = _from_start(history, start, dims, settings)
+    fitted = fit_candidate(history.counts, dims, settings, first)
+    calibration = _assemble(history, fitted, responses.sha256, settings, tuple(notes))
+    scores = mean_scores(scored, hidden) if hidden is not None else {}
+    bank = replace(calibration.bank, provenance=replace(calibration.bank.provenance, dimension_scores=scores))
+    if settings.average and hidden is not None:
+        bank = replace(bank, alternatives=_alternatives(history, dims, scored, hidden, settings))
+    return replace(calibration, bank=bank)
 
 
-def ability_prior(theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+def ability_prior(theta: FloatArray, covariance: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
     """Mean (d,) and covariance (d, d) for a coming agent from past abilities `theta` (R, d), R ≥ 1.
 
-    Covariance = 1.2 (S + 5 I) / (R + 5), S the scatter about the mean: shrunk towards the prior of
-    calibration where runs are few.
+    Covariance = 1.2 (S + 5 I) / (R + 5), S the scatter about the mean, with the posterior covariances of the runs
+    (R, d, d) added: shrunk towards the prior of calibration where runs are few.
     """
     mean = theta.mean(axis=0)
     scatter = (theta - mean).T @ (theta - mean)
+    if covariance is not None:
+        scatter = scatter + covariance.sum(axis=0)
     n_runs, d = theta.shape
     shrunk = (scatter + ABILITY_SHRINKAGE_RUNS * np.eye(d)) / (n_runs + ABILITY_SHRINKAGE_RUNS)
-    return mean, ABILITY_WIDENING * shrunk
+    return mean, ABILITY_WIDENING * (shrunk + shrunk.T) / 2.0
+
+
+def _select(responses: Responses, settings: CalibrationSettings, notes: list[str]) -> _History:
+    counts = Counts.dense(responses.passes, responses.trials)
+    dates = responses.dates or ("",) * len(responses.run_ids)
+    weight = run_weights(dates, settings.half_life_days, settings.window_days)
+    trials = np.bincount(counts.runs, counts.trials, len(dates))
+    used = np.flatnonzero((trials > 0) & (weight > 0)).astype(np.int64)
+    if empty := int((trials == 0).sum()):
+        notes.append(f"{empty} runs without any graded outcome left out")
+    if old := int(((trials > 0) & (weight == 0)).sum()):
+        notes.append(f"{old} runs more than {settings.window_days:g} days before the latest left out")
+    passes = np.bincount(counts.runs, counts.passes, len(dates))
+    return _History(
+        run_ids=tuple(responses.run_ids[r] for r in used),
+        item_ids=responses.item_ids,
+        dates=tuple(dates[r] for r in used),
+        counts=counts.of_runs(used, weight[used]),
+        raw_score=passes[used] / trials[used],
+    )
 
 
 def _resolve_dims(
-    run_ids: tuple[str, ...],
-    item_ids: tuple[str, ...],
-    passes: FloatArray,
-    trials: FloatArray,
-    settings: CalibrationSettings,
-    notes: list[str],
-) -> tuple[int | Literal["rasch"], Mapping[str, float]]:
-    """The dimension to fit and the held-out scores that chose it (empty unless "auto" had a choice)."""
+    history: _History, settings: CalibrationSettings, start: Calibration | Bank | None, notes: list[str]
+) -> tuple[Candidate, Sequence[Scored], Counts | None]:
+    """The dimension to fit, and where "auto" had a choice the scored candidates with the cells they were scored on."""
     if settings.dims == "rasch":
-        return "rasch", {}
-    if len(run_ids) < settings.min_runs_2pl:
-        notes.append(f"{len(run_ids)} runs are too few for discriminations (under {settings.min_runs_2pl}): Rasch")
-        return "rasch", {}
+        return "rasch", [], None
+    n_runs = len(history.run_ids)
+    if n_runs < settings.min_runs_2pl:
+        notes.append(f"{n_runs} runs are too few for discriminations (under {settings.min_runs_2pl}): Rasch")
+        return "rasch", [], None
     if settings.dims != "auto":
-        return settings.dims, {}
-    keys = mix(seeded_keys(settings.seed, "held-out cells", run_ids)[:, None], name_keys(item_ids)[None, :])
-    hidden = uniforms(keys) < settings.held_out_share
-    n_hidden = trials[hidden].sum()
-    allowed = [dims for dims in settings.candidates if dims == "rasch" or dims <= len(run_ids) // 4]
-    if not allowed:
-        raise CalibrationError(
-            f"no candidate d fits {len(run_ids)} runs (at most a quarter of them)",
-            place="candidates",
-            remedy="Add 'rasch' or 1 to the candidates",
-        )
-    if len(allowed) == 1 or n_hidden == 0:
-        return allowed[0], {}
-    by_run: list[FloatArray] = []
-    rough = replace(settings, tolerance=10.0 * settings.tolerance)  # comparing needs no more
-    for dims in allowed:
-        fit = _fit_items(np.where(hidden, 0.0, passes), np.where(hidden, 0.0, trials), dims, rough)
-        shown = np.where(hidden, passes, 0.0), np.where(hidden, trials, 0.0)
-        by_run.append(run_log_likelihood(*shown, fit.parameters))
-    scores = {str(dims): float(gains.sum() / n_hidden) for dims, gains in zip(allowed, by_run, strict=True)}
-    return allowed[simplest_within_one_error(by_run)], scores
+        return settings.dims, [], None
+    if start is not None:
+        bank = start if isinstance(start, Bank) else start.bank
+        return "rasch" if bank.provenance.method == "rasch" else bank.d, [], None
+    allowed = allowed_candidates(settings, n_runs)
+    hide = hidden_cells(history.counts, history.run_ids, history.item_ids, settings.seed, settings.held_out_share)
+    if len(allowed) == 1 or not hide.any():
+        return allowed[0], [], None
+    shown, hidden = history.counts.where(~hide), history.counts.where(hide)
+    scored = [score_candidate(shown, hidden, dims, settings) for dims in allowed]
+    return allowed[simplest_within_one_error([one.by_run for one in scored])], scored, hidden
 
 
-def simplest_within_one_error(by_run: Sequence[FloatArray]) -> int:
-    """Position of the first candidate whose total is within one standard error of the best total.
+def _assemble(
+    history: _History, fitted: Fitted, history_sha256: str, settings: CalibrationSettings, notes: tuple[str, ...]
+) -> Calibration:
+    """The bank of a fit, in canonical axes."""
+    cells = history.counts.cells()
+    posterior, covariance = _oriented(cells, fitted, history.raw_score, settings)
+    agreement = orientation(posterior.theta, history.raw_score)
+    if agreement <= 0:
+        notes = (*notes, f"general ability and raw score correlate at {agreement:.2f}: do not trust this bank")
+    provenance = Provenance(
+        method="rasch" if fitted.rasch else "2pl",
+        d=posterior.d,
+        seed=settings.seed,
+        n_runs=len(history.run_ids),
+        inference=settings.method,
+        effective_runs=history.counts.effective_runs,
+        history_sha256=history_sha256,
+        first_date=min((date for date in history.dates if date), default=""),
+        last_date=max((date for date in history.dates if date), default=""),
+        convergence=fitted.convergence,
+        held_out={history.item_ids[i]: why for i, why in sorted(fitted.held_out.items())},
+        flagged=_flags(history.item_ids, cells, posterior, fitted.held_out),
+        notes=notes,
+    )
+    mean, spread = ability_prior(posterior.theta, posterior.theta_covariance)
+    calibrated = np.ones(len(history.item_ids), dtype=np.bool_)
+    calibrated[list(fitted.held_out)] = False
+    bank = Bank(
+        item_ids=history.item_ids,
+        alpha=posterior.item[:, :-1],
+        beta=posterior.item[:, -1],
+        prior_mean=mean,
+        prior_covariance=spread,
+        provenance=provenance,
+        calibrated=calibrated,
+        item_covariance=covariance,
+    )
+    return Calibration(bank, history.run_ids, posterior.theta, posterior.theta_covariance, fitted.loss, agreement)
 
-    `by_run`: for each candidate, from simple to rich, the held-out log-likelihood of every run, (R,). The
-    error is that of the paired difference to the best, runs being the independent units: √(R ·
-    var_r(difference)). With few runs a richer model must earn its place (Breiman et al. 1984, "Classification
-    and Regression Trees", section 3.4.3: the 1-SE rule).
-    """
-    totals = [float(gains.sum()) for gains in by_run]
-    best = int(np.argmax(totals))
-    for position, gains in enumerate(by_run[:best]):
-        lead = by_run[best] - gains
-        error = float(np.sqrt(len(lead) * lead.var(ddof=1))) if len(lead) > 1 else float("inf")
-        if totals[best] - totals[position] <= error:
-            return position
-    return best
+
+def _oriented(
+    cells: Cells, fitted: Fitted, raw_score: FloatArray, settings: CalibrationSettings
+) -> tuple[Posterior, FloatArray]:
+    """The posterior in canonical axes, and the covariance of the items' parameters."""
+    if settings.method == "variational":
+        turned = canonical_posterior(fitted.posterior, raw_score)
+        return turned, turned.item_covariance
+    item = fitted.posterior.item
+    parameters = canonical_axes(Parameters(fitted.posterior.theta, item[:, :-1], item[:, -1]), raw_score)
+    turned = replace(
+        fitted.posterior, theta=parameters.theta, item=np.column_stack([parameters.alpha, parameters.beta])
+    )
+    return turned, item_covariance(cells, parameters, settings.priors, fitted.rasch)
 
 
-def _fit_items(
-    passes: FloatArray, trials: FloatArray, dims: int | Literal["rasch"], settings: CalibrationSettings
-) -> _ItemFit:
-    """Joint fit of the estimable columns, then stand-in parameters for the others."""
-    rasch = dims == "rasch"
+def _alternatives(
+    history: _History, chosen: Candidate, scored: Sequence[Scored], hidden: Counts, settings: CalibrationSettings
+) -> tuple[Alternative, ...]:
+    """The candidates besides the chosen one that stacking gives at least 2 %, fitted to the whole history."""
+    weights = stacking_weights(hidden, [one.probability for one in scored])
+    kept = [
+        (weight, one)
+        for weight, one in zip(weights, scored, strict=True)
+        if one.dims == chosen or weight >= _LEAST_WEIGHT
+    ]
+    total = sum(weight for weight, _ in kept)
+    found: list[Alternative] = []
+    for weight, one in kept:
+        if one.dims != chosen:
+            fitted = fit_candidate(history.counts, one.dims, settings, one.fitted.posterior)
+            bank = _assemble(history, fitted, "", settings, ()).bank
+            found.append(Alternative(float(weight / total), bank))
+    return tuple(found)
+
+
+def _from_start(
+    history: _History, start: Calibration | Bank, dims: Candidate, settings: CalibrationSettings
+) -> Posterior | None:
+    """A posterior of this history's runs and items in the axes of `start`; None if it has another d."""
+    bank = start if isinstance(start, Bank) else start.bank
     d = 1 if dims == "rasch" else dims
-    held_out = not_estimable(passes, trials)
-    kept = np.setdiff1d(np.arange(passes.shape[1]), list(held_out))
-    centre = centre_difficulty(passes[:, kept], trials[:, kept])
-    objective = Objective(passes[:, kept], trials[:, kept], d, rasch, settings.priors, centre)
-    fit = fit_map(objective, settings.max_iterations, settings.tolerance)
-    alpha, beta = np.zeros((passes.shape[1], d)), np.zeros(passes.shape[1])
-    alpha[:, 0] = 1.0
-    alpha[kept], beta[kept] = fit.parameters.alpha, fit.parameters.beta
-    if held_out:
-        out = np.array(sorted(held_out))
-        if len(kept):
-            alpha[out, 0] = np.exp(np.log(fit.parameters.alpha[:, 0]).mean())
-        theta = fit.parameters.theta
-        beta[out] = difficulty_given(passes[:, out], trials[:, out], theta @ alpha[out].T, centre, settings.priors)
-    return _ItemFit(Parameters(fit.parameters.theta, alpha, beta), held_out, rasch, fit.loss, fit.convergence)
+    if bank.d != d:
+        return None
+    whole = bank.align(history.item_ids)
+    item_covariance = whole.item_covariance
+    if item_covariance is None:
+        item_covariance = np.tile(0.05 * np.eye(d + 1), (len(whole), 1, 1))
+    if dims == "rasch":
+        item_covariance = item_covariance * np.outer([0.0, 1.0], [0.0, 1.0])
+    item = np.column_stack([whole.alpha, whole.beta])
+    theta = np.tile(bank.prior_mean, (len(history.run_ids), 1))
+    theta_covariance = np.tile(bank.prior_covariance, (len(history.run_ids), 1, 1))
+    off = item - item.mean(axis=0)
+    prior = (off.T @ off + item_covariance.sum(axis=0)) / len(item) + 1e-6 * np.eye(d + 1)
+    posterior = settle_runs(
+        history.counts.cells(), Posterior(theta, theta_covariance, item, item_covariance, item.mean(axis=0), prior)
+    )
+    if isinstance(start, Bank):
+        return posterior
+    known = {run: position for position, run in enumerate(start.run_ids)}
+    theta, theta_covariance = posterior.theta.copy(), posterior.theta_covariance.copy()
+    for row, run in enumerate(history.run_ids):
+        if run in known:
+            theta[row], spread = start.theta[known[run]], start.theta_covariance[known[run]]
+            if spread.any():
+                theta_covariance[row] = spread
+    return replace(posterior, theta=theta, theta_covariance=theta_covariance)
 
 
 def _flags(
-    item_ids: tuple[str, ...],
-    passes: FloatArray,
-    trials: FloatArray,
-    parameters: Parameters,
-    held_out: Mapping[int, str],
+    item_ids: tuple[str, ...], cells: Cells, posterior: Posterior, held_out: Mapping[int, str]
 ) -> dict[str, str]:
-    suspicious = reversed_items(passes, trials, parameters.theta[:, 0])
-    return {item_ids[i]: REVERSED for i in np.flatnonzero(suspicious) if int(i) not in held_out}
+    """Items that look wrong or say little though they were fitted."""
+    flags = {item_ids[i]: why for i, why in not_estimable(cells).items() if i not in held_out}
+    suspicious = reversed_items(cells, posterior.theta[:, 0])
+    flags.update({item_ids[i]: REVERSED for i in np.flatnonzero(suspicious) if int(i) not in held_out})
+    return flags

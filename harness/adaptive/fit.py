@@ -2,8 +2,7 @@
 
 L-BFGS (Liu & Nocedal 1989) runs in units of each parameter's conditional posterior standard deviation at the
 start (`Objective.curvature`): runs with many trials, runs with few, loadings and difficulties then have a
-like curvature, which cuts the iterations to some tens. The start is deterministic: raw logits for θ₁ and β,
-the leading singular vectors of the standardised residuals for the specific axes.
+like curvature, which cuts the iterations to some tens. It starts from `start` unless told where.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from harness.adaptive.arrays import FloatArray, sigmoid
+from harness.adaptive.arrays import FloatArray
 from harness.adaptive.likelihood import Objective, Parameters
 from harness.adaptive.provenance import Convergence
+from harness.adaptive.start import starting_point
 
 _MEMORY = 10
-_LEAST_VARIANCE = 0.02  # keeps a surprising cell of an extreme item from owning a singular vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +30,12 @@ class Fit:
     convergence: Convergence
 
 
-def fit_map(objective: Objective, max_iterations: int, tolerance: float) -> Fit:
-    """Minimise `objective`; deterministic. Not converging is reported in the result and is not an error here."""
-    start = objective.pack(starting_point(objective))
-    if objective.trials.size == 0:
+def fit_map(objective: Objective, max_iterations: int, tolerance: float, first: Parameters | None = None) -> Fit:
+    """Minimise `objective` from `first`, or from the data; deterministic. Not converging is reported in the result
+    and is not an error here.
+    """
+    start = objective.pack(first if first is not None else _from_data(objective))
+    if objective.cells.n_runs == 0 or objective.cells.n_items == 0:
         return Fit(objective.unpack(start), 0.0, Convergence(True, 0, 0.0, tolerance))
     unit = 1.0 / np.sqrt(objective.curvature(start))
 
@@ -62,29 +63,8 @@ def fit_map(objective: Objective, max_iterations: int, tolerance: float) -> Fit:
     )
 
 
-def starting_point(objective: Objective) -> Parameters:
-    """θ₁ and β from smoothed logits, the specific axes from the SVD of standardised residuals (0 beyond their
-    rank).
-    """
-    passes, trials = objective.passes, objective.trials
-    n_runs, n_items = trials.shape
-    theta, alpha = np.zeros((n_runs, objective.d)), np.ones((n_items, objective.d))
-    if n_runs == 0 or n_items == 0:
-        alpha[:, 1:] = 0.0
-        return Parameters(theta, alpha, np.full(n_items, objective.centre))
-    k, n = passes.sum(axis=1), trials.sum(axis=1)
-    raw = np.log((k + 0.5) / (n - k + 0.5))
-    theta[:, 0] = raw - raw.mean()
-    k, n = passes.sum(axis=0), trials.sum(axis=0)
-    beta = np.log((n - k + 0.5) / (k + 0.5))
-    axes = objective.d - 1
-    if axes:
-        expected = sigmoid(theta[:, :1] - beta)
-        spread = np.sqrt(np.maximum(expected * (1.0 - expected), _LEAST_VARIANCE))
-        left, size, right = np.linalg.svd((passes - trials * expected) / spread, full_matrices=False)
-        rank = min(axes, len(size))
-        scale = np.sqrt(n_runs)
-        alpha[:, 1:] = 0.0
-        theta[:, 1 : 1 + rank] = left[:, :rank] * (0.7 * scale)
-        alpha[:, 1 : 1 + rank] = right[:rank].T * (size[:rank] / scale)
-    return Parameters(theta, alpha, beta)
+def _from_data(objective: Objective) -> Parameters:
+    theta, item = starting_point(objective.cells, objective.d)
+    if not objective.cells.n_runs:
+        item[:, -1] = objective.centre
+    return Parameters(theta, item[:, :-1], item[:, -1])

@@ -26,8 +26,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.adaptive.arrays import FloatArray, sigmoid, softplus
+from harness.adaptive.arrays import FloatArray, sigmoid
+from harness.adaptive.cells import Cells
 from harness.adaptive.errors import CalibrationError
+from harness.adaptive.posterior import with_constant
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,9 @@ class Parameters:
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """L and its gradient for `passes` and `trials` (R, N) at dimension `d`; `rasch` holds α = 1 (and needs d
-    = 1).
-    """
+    """L and its gradient for the `cells` at dimension `d`; `rasch` holds α = 1 (and needs d = 1)."""
 
-    passes: FloatArray
-    trials: FloatArray
+    cells: Cells
     d: int
     rasch: bool
     priors: Priors
@@ -83,7 +82,7 @@ class Objective:
 
     def unpack(self, packed: FloatArray) -> Parameters:
         """The `Parameters` of a vector; raises ValueError if it has another length."""
-        n_runs, n_items = self.trials.shape
+        n_runs, n_items = self.cells.n_runs, self.cells.n_items
         sizes = [n_runs * self.d, n_items]
         if not self.rasch:
             sizes[1:1] = [n_items, n_items * (self.d - 1)]
@@ -97,23 +96,28 @@ class Objective:
     def value_and_gradient(self, packed: FloatArray) -> tuple[float, FloatArray]:
         """L and ∂L/∂packed, the latter of the shape of `packed`; O(R N d)."""
         at = self.unpack(packed)
-        logits = at.theta @ at.alpha.T
-        logits -= at.beta
-        # One exponential serves both σ and log(1 + exp): this loop is all the time a calibration takes.
-        tail = np.exp(-np.abs(logits))
-        upper = 1.0 / (1.0 + tail)
-        probability = np.where(logits >= 0, upper, tail * upper)
-        loss = float(np.vdot(self.trials, np.maximum(logits, 0.0) + np.log1p(tail)) - np.vdot(self.passes, logits))
-        residual = self.trials * probability
-        residual -= self.passes
+        item = np.column_stack([at.alpha, at.beta])
+        loss, by_theta, by_item = 0.0, at.theta.copy(), np.zeros((self.cells.n_items, self.d + 1))
+        for block in self.cells.blocks:
+            x = with_constant(at.theta[block.rows])
+            logits = block.products(x, item)
+            # One exponential serves both σ and log(1 + exp): this loop is all the time a calibration takes.
+            tail = np.exp(-np.abs(logits))
+            upper = 1.0 / (1.0 + tail)
+            probability = np.where(logits >= 0, upper, tail * upper)
+            loss += float(np.vdot(block.trials, np.maximum(logits, 0.0) + np.log1p(tail)))
+            loss -= float(np.vdot(block.passes, logits))
+            residual = block.trials * probability
+            residual -= block.passes
+            by_theta[block.rows] += block.by_run(residual, at.alpha)
+            by_item += block.by_item(residual, x)
         off_centre = at.beta - self.centre
         loss += 0.5 * float(np.vdot(at.theta, at.theta))
         loss += 0.5 * float(off_centre @ off_centre) / self.priors.difficulty_sd**2
-        by_theta = residual @ at.alpha + at.theta
-        by_beta = off_centre / self.priors.difficulty_sd**2 - residual.sum(axis=0)
+        by_beta = off_centre / self.priors.difficulty_sd**2 + by_item[:, self.d]
         if self.rasch:
             return loss, np.concatenate([by_theta.ravel(), by_beta])
-        by_alpha = residual.T @ at.theta
+        by_alpha = by_item[:, : self.d]
         log_general, specific = np.log(at.alpha[:, 0]), at.alpha[:, 1:]
         loss += 0.5 * float(log_general @ log_general) / self.priors.general_log_sd**2
         loss += 0.5 * float(np.vdot(specific, specific)) / self.priors.specific_sd**2
@@ -128,30 +132,29 @@ class Objective:
         L-BFGS works and in which convergence is judged.
         """
         at = self.unpack(packed)
-        probability = sigmoid(at.theta @ at.alpha.T - at.beta)
-        weight = self.trials * probability * (1.0 - probability)
-        by_theta = weight @ at.alpha**2 + 1.0
-        by_beta = weight.sum(axis=0) + 1.0 / self.priors.difficulty_sd**2
+        item = np.column_stack([at.alpha, at.beta])
+        by_theta, by_item = np.ones_like(at.theta), np.zeros((self.cells.n_items, self.d + 1))
+        for block in self.cells.blocks:
+            x = with_constant(at.theta[block.rows])
+            probability = sigmoid(block.products(x, item))
+            weight = block.trials * probability * (1.0 - probability)
+            by_theta[block.rows] += block.by_run(weight, at.alpha**2)
+            by_item += block.by_item(weight, x**2)
+        by_beta = by_item[:, self.d] + 1.0 / self.priors.difficulty_sd**2
         if self.rasch:
             return np.concatenate([by_theta.ravel(), by_beta])
-        by_alpha = weight.T @ at.theta**2
+        by_alpha = by_item[:, : self.d]
         by_general = at.alpha[:, 0] ** 2 * by_alpha[:, 0] + 1.0 / self.priors.general_log_sd**2
         by_specific = by_alpha[:, 1:] + 1.0 / self.priors.specific_sd**2
         return np.concatenate([by_theta.ravel(), by_general, by_specific.ravel(), by_beta])
 
 
-def centre_difficulty(passes: FloatArray, trials: FloatArray) -> float:
+def centre_difficulty(cells: Cells) -> float:
     """The mean over items with trials of −logit((k + ½)/(n + 1)): the prior centre m of β; 0 where nothing
     was tried.
     """
-    n, k = trials.sum(axis=0), passes.sum(axis=0)
+    k, n = cells.totals_by_item()
     tried = n > 0
     if not tried.any():
         return 0.0
     return float(np.mean(np.log((n[tried] - k[tried] + 0.5) / (k[tried] + 0.5))))
-
-
-def run_log_likelihood(passes: FloatArray, trials: FloatArray, parameters: Parameters) -> FloatArray:
-    """Σ_i k z − n log(1 + exp z) of each run, (R,), in nats (binomial constants left out); ≤ 0 and finite."""
-    logits = parameters.theta @ parameters.alpha.T - parameters.beta
-    return np.asarray((passes * logits - trials * softplus(logits)).sum(axis=1))

@@ -27,6 +27,9 @@ class Convergence:
 class Provenance:
     """`method` is "2pl", "rasch" or "prior" (no history: every parameter is its prior).
 
+    `inference` is "variational", "map" or "none" (no fit). `effective_runs` is Σ of the runs' weights (recency), at
+    most `n_runs`.
+
     `history_sha256` is `Responses.sha256` ("" without one); `first_date` and `last_date` are "" where
     unknown. `held_out`: item → why it was kept out of the fit (its parameters are prior-only, see
     `calibrate`). `flagged`: item → what looks wrong with it though it was fitted. `dimension_scores`:
@@ -38,6 +41,8 @@ class Provenance:
     d: int
     seed: int
     n_runs: int
+    inference: str = "none"
+    effective_runs: float = 0.0
     history_sha256: str = ""
     first_date: str = ""
     last_date: str = ""

@@ -10,6 +10,7 @@ from scipy.optimize import approx_fprime
 
 from harness.adaptive import (
     AdaptiveEngine,
+    Bank,
     CalibrationSettings,
     EngineSettings,
     Priors,
@@ -17,12 +18,13 @@ from harness.adaptive import (
     calibrate,
     simulate_population,
 )
-from harness.adaptive.calibration import simplest_within_one_error
+from harness.adaptive.cells import Counts
 from harness.adaptive.errors import CalibrationError, ResponsesError, UnconvergedBankError
-from harness.adaptive.fit import starting_point
 from harness.adaptive.items import ALL_FAILED, ALL_PASSED, EMPTY, REVERSED, SINGLE
 from harness.adaptive.likelihood import Objective, Parameters
+from harness.adaptive.model_choice import simplest_within_one_error
 from harness.adaptive.orientation import canonical_axes
+from harness.adaptive.start import starting_point
 
 ITEMS_60 = [f"item-{index}" for index in range(60)]
 
@@ -37,6 +39,12 @@ def table(passes: np.ndarray, trials: np.ndarray | None = None) -> Responses:
     )
 
 
+def spreads(bank: Bank) -> np.ndarray:
+    """Standard deviation of each item's difficulty."""
+    assert bank.item_covariance is not None
+    return np.sqrt(bank.item_covariance[:, -1, -1])
+
+
 @st.composite
 def objectives(draw: st.DrawFn) -> tuple[Objective, np.ndarray]:
     runs, items = draw(st.integers(1, 6)), draw(st.integers(1, 7))
@@ -45,8 +53,10 @@ def objectives(draw: st.DrawFn) -> tuple[Objective, np.ndarray]:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     trials = rng.integers(0, 4, (runs, items)).astype(float)
     passes = np.floor(trials * rng.random((runs, items)) + 0.5)
-    objective = Objective(passes, trials, d, rasch, Priors(0.4, 0.7, 1.5), rng.normal())
-    start = objective.pack(starting_point(objective))
+    cells = Counts.dense(passes, trials).cells() if draw(st.booleans()) else Counts.dense(passes, trials).sparse_cells()
+    objective = Objective(cells, d, rasch, Priors(0.4, 0.7, 1.5), rng.normal())
+    theta, item = starting_point(cells, d)
+    start = objective.pack(Parameters(theta, item[:, :d], item[:, d]))
     at = start + 0.7 * rng.normal(size=start.size)
     return objective, at
 
@@ -148,7 +158,7 @@ def test_columns_that_say_nothing_are_held_out_with_a_reason() -> None:
     passes[:, 2], passes[:, 3] = 1, 0
     trials[:, 4] = passes[:, 4] = 0
     trials[1:, 5] = passes[1:, 5] = 0
-    fit = calibrate(table(passes, trials), CalibrationSettings(dims=1))
+    fit = calibrate(table(passes, trials), CalibrationSettings(dims=1, method="map"))
     provenance = fit.bank.provenance
     assert provenance.convergence.converged
     assert provenance.held_out == {
@@ -161,6 +171,17 @@ def test_columns_that_say_nothing_are_held_out_with_a_reason() -> None:
     p = fit.bank.probability(fit.theta).mean(axis=0)
     assert p[2] > 0.85
     assert p[3] < 0.15
+    fit = calibrate(table(passes, trials), CalibrationSettings(dims=1))
+    assert fit.bank.provenance.held_out == {"item-4": EMPTY, "item-5": SINGLE}
+    assert {item: fit.bank.provenance.flagged.get(item) for item in ("item-2", "item-3")} == {
+        "item-2": ALL_PASSED,
+        "item-3": ALL_FAILED,
+    }
+    p, spread = fit.bank.probability(fit.theta).mean(axis=0), spreads(fit.bank)
+    assert p[2] > 0.85
+    assert p[3] < 0.15
+    # Wider than an item with both outcomes, narrower than one never seen, which has the learnt prior.
+    assert spread[[0, 1, 6, 7, 8, 9]].max() < min(spread[2], spread[3]) < max(spread[2], spread[3]) < spread[4]
 
 
 def test_perfect_runs_and_holes_converge_and_a_cut_fit_says_so_and_is_refused() -> None:
@@ -196,13 +217,16 @@ def test_a_shared_seed_or_another_gives_one_order_of_runs_with_positive_discrimi
         assert np.array_equal(np.argsort(fit.theta[:, 0]), np.argsort(fits[0].theta[:, 0]))
 
 
-def test_an_item_with_reversed_keys_is_flagged_and_not_fitted_below_zero() -> None:
+def test_an_item_with_reversed_keys_is_flagged_and_only_a_variational_bank_gives_it_a_negative_slope() -> None:
     """CASES S08."""
     passes = np.array(simulate_population(2, 120, ITEMS_60, d=1).responses().passes)
     passes[:, 7] = 1 - passes[:, 7]
-    bank = calibrate(table(passes), CalibrationSettings(dims=1)).bank
+    bank = calibrate(table(passes), CalibrationSettings(dims=1, method="map")).bank
     assert bank.provenance.flagged == {"item-7": REVERSED}
     assert 0 < bank.alpha[7, 0] < 0.5
+    bank = calibrate(table(passes), CalibrationSettings(dims=1)).bank
+    assert bank.provenance.flagged == {"item-7": REVERSED}
+    assert bank.alpha[7, 0] < 0
 
 
 @given(st.integers(0, 2**31), st.integers(2, 5))
