@@ -219,17 +219,24 @@ class Solver(Protocol):
 
 @dataclass(frozen=True)
 class GradingCase:
-    """What a grader gets: the task, a sandbox with the sealed result, and a place to keep evidence."""
+    """What a grader gets: the task, a sandbox with the sealed result, and a place to keep evidence.
+
+    `pristine` opens another sandbox as the solver found its own: to tell what the solver broke from what never worked.
+    """
 
     task: Task
     sandbox: Sandbox
     nonce: str
     keep: Callable[[bytes], str]  # stores bytes in the blob folder, returns their sha256
     note: Callable[[str, Mapping[str, Any]], None]  # adds a grading event
+    pristine: Callable[[], AbstractAsyncContextManager[Sandbox]] | None = None
 
 
 class Grader(Protocol):
-    """Judges a sealed result. Never raises for what the solver did: that is a Grade with a reason."""
+    """Judges a sealed result. Never raises for what the solver did: that is a Grade with a reason.
+
+    A solver must not gain by making itself ungradable: what it broke is a fail (:mod:`harness.grading.probe`).
+    """
 
     id: str
     version: str

@@ -67,7 +67,10 @@ def _exposure(task: Task) -> Iterator[Finding]:
         message = "services of the solver stay alive while it is graded, and can act on the grading"
         yield _finding(task, Level.WARNING, "services-exposed", message, "check what they serve, not what they say")
     elif grading.environment is GradingEnvironment.SAME:
-        message = "graded in the solver's own container: files it planted there stay"
+        message = (
+            "graded in the solver's own container: the tests run with its tools, files it planted stay, and a FIFO in "
+            "the place of its answer holds the tests until their time is over (ungraded)"
+        )
         remedy = 'where artifacts say all, set [verifier] environment_mode = "separate"'
         yield _finding(task, Level.NOTE, "grading-shared", message, remedy)
     elif not grading.artifacts:
@@ -76,7 +79,17 @@ def _exposure(task: Task) -> Iterator[Finding]:
     if task.limits.network is Network.INTERNET:
         message = "the solver can reach the internet, and the solution may be there"
         yield _finding(task, Level.NOTE, "network-open", message, '[environment] network_mode = "no-network"')
-    added = sorted(set(task.environment.capabilities or ()) - set(DEFAULT_CAPABILITIES))
+
+
+def _capabilities(task: Task) -> Iterator[Finding]:
+    kept = task.environment.capabilities
+    if kept is None:
+        message = "root in the container keeps the engine's default capabilities, as in Harbor"
+        remedy = "[assay] capabilities = [] drops all; name those that the task needs"
+        yield _finding(task, Level.NOTE, "capabilities-default", message, remedy)
+    elif kept:
+        yield _finding(task, Level.NOTE, "capabilities-kept", f"root in the container keeps {', '.join(kept)}")
+    added = sorted(set(kept or ()) - set(DEFAULT_CAPABILITIES))
     if added:
         message = f"capabilities beyond the engine's default: {', '.join(added)}"
         yield _finding(task, Level.WARNING, "capabilities-added", message, "drop them if you can")
@@ -142,6 +155,7 @@ RULES: tuple[Rule, ...] = (
     _null,
     _budget,
     _exposure,
+    _capabilities,
     _host_variables,
     _tests,
     _instruction,

@@ -5,7 +5,9 @@ are wiped and made anew from outside the container, a nonce is put beside the ve
 process it left is ended, and the verdict is read from outside. What was planted before is flagged, never read.
 
 What remains in environment `same`: the test script runs with the tools of a container the solver had root in
-(its bash, its python). `lint` and the grade's flags say so; environment `fresh` closes it.
+(its bash, its python), and reads what the solver put where its answer should be: a FIFO there holds the tests until
+their time is over. `lint` and the grade's flags say so; environment `fresh` closes it. A solver that leaves a container
+in which the tests cannot even start has failed (:mod:`harness.grading.probe`).
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import io
 import tarfile
 
+from harness.grading.probe import broken_by_solver, interpreters, probe
 from harness.grading.verdict import Verdict, outcome_of, read_verdict
 from harness.protocols import GradingCase, SandboxFileError
 from harness.records.execution import Command, ExecResult
@@ -36,6 +39,24 @@ class ScriptGrader:
     version = "1"
 
     async def grade(self, case: GradingCase) -> Grade:
+        shared = case.task.grading.environment is GradingEnvironment.SAME
+        found = await probe(case.sandbox, case) if shared else None
+        if found is not None and (broken := await broken_by_solver(case, found, frozenset({"bash"}))):
+            return self._broken(broken)
+        grade = await self._run_tests(case)
+        if found is not None and grade.outcome is Outcome.UNGRADED:
+            broken = await broken_by_solver(case, found, interpreters(case.task))
+            return self._broken(broken, grade) if broken else grade
+        return grade
+
+    def _broken(self, how: str, tests: Grade | None = None) -> Grade:
+        """Failed: nothing was left to run the tests with. `tests` is what running them all the same gave."""
+        grade = tests or Grade(grader=f"{self.id}@{self.version}", outcome=Outcome.FAILED, flags=(SAME_EXPOSURE,))
+        detail = f"{how} ({grade.detail})" if grade.detail else how
+        changes = {"outcome": Outcome.FAILED, "reward": None, "reason": Reason.SOLVER_BROKE, "detail": detail}
+        return grade.model_copy(update=changes)
+
+    async def _run_tests(self, case: GradingCase) -> Grade:
         flags = await self._prepare(case)
         result = await case.sandbox.exec(self._command(case))
         blobs = {

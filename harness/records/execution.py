@@ -64,7 +64,7 @@ class SandboxSpec(Record):
 
     run: str
     trial: str
-    purpose: str = "trial"  # "trial" or "grading"
+    purpose: str = "trial"  # "trial", "grading" or "pristine"
     image: ImagePin
     limits: Limits
     workdir: str = "/"

@@ -72,6 +72,7 @@ class Reason(StrEnum):
     WATCHDOG = "harness.watchdog"
     # The solver's own end.
     SOLVER_ERROR = "solver.error"
+    SOLVER_BROKE = "solver.broke_environment"  # failed: it left a container in which its tests cannot start
     CANCELLED = "cancelled"
     SPEND_UNKNOWN = "spend.unknown"  # under a token or cost budget, which then cannot be kept
     # The grader gave no usable verdict.
@@ -85,6 +86,7 @@ class Reason(StrEnum):
     VERDICT_CONFLICT = "verdict.conflict"
     VERDICT_TAMPERED = "verdict.tampered"
     ARTIFACT_TOO_LARGE = "artifact.too_large"
+    ARTIFACT_NO_FILE = "artifact.no_file"  # a FIFO, socket, device or link out; with a grade this qualifies a fail
     # What a limit did to the solver; with a grade this qualifies a fail.
     MEMORY_LIMIT = "limit.memory"
     DISK_LIMIT = "limit.disk"

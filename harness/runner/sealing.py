@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import anyio.to_thread
+
 from harness.protocols import Sandbox, SandboxFileError
 from harness.records.base import sha256_of
 from harness.records.task import Task
 from harness.records.vocabulary import GradingEnvironment, Reason
+from harness.runner.carrying import Carried, carry
 from harness.runner.journal import Journal
 
 MOST_CHANGES = 500
 MOST_NAMED = 5
+LARGE_BYTES = 1 << 20  # archives that are read off the loop, where other trials wait
 PROGRAM_FOLDERS = frozenset(f"{root}/{name}" for root in ("", "/usr", "/usr/local") for name in ("bin", "sbin"))
 FIRST_FOLDERS = frozenset({"/usr/local/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"})  # searched before /usr/bin
 LIBRARY_FOLDERS = tuple(f"{root}/lib{bits}/" for root in ("", "/usr", "/usr/local") for bits in ("", "32", "64"))
@@ -50,6 +54,18 @@ async def seal(sandbox: Sandbox, task: Task, journal: Journal) -> Sealed:
         flags.append(f"wrote {health.disk_bytes} bytes (limit {task.limits.disk_mb} MB)")
         reason = Reason.DISK_LIMIT
     artifacts, missing = await _collect(sandbox, task)
+    carried = await _carried(artifacts)
+    if carried.left_out:
+        flags.append(
+            f"no files, so not carried: {_named(f'{path} ({what})' for path, what in carried.left_out.items())}"
+        )
+        if reason is None and carried.left_out.keys() & set(task.grading.artifacts):
+            reason = Reason.ARTIFACT_NO_FILE
+    if (
+        task.grading.environment is GradingEnvironment.FRESH
+    ):  # else they are archived, and the grader sees the container
+        missing |= {path: carried.left_out[path] for path in artifacts if path in carried.left_out}
+        artifacts = carried.archives
     changes = await sandbox.changes()
     if task.grading.environment is GradingEnvironment.SAME:
         flags += replaced_programs(changes)
@@ -61,6 +77,7 @@ async def seal(sandbox: Sandbox, task: Task, journal: Journal) -> Sealed:
             "changes_count": len(changes),
             "artifacts": {path: sha256_of(data) for path, data in artifacts.items()},
             "artifacts_missing": missing,
+            "artifacts_left_out": dict(list(carried.left_out.items())[:MOST_CHANGES]),
             "flags": flags,
         },
         # Redacting inside an archive would corrupt it: one that holds a secret is not kept at all.
@@ -77,8 +94,13 @@ def replaced_programs(changes: Iterable[str]) -> list[str]:
     found = [path for kind, path in told if path not in parents and _steers_tests(kind, path)]
     if not found:
         return []
-    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    return [f"programs are not the image's: {', '.join(sorted(found)[:MOST_NAMED])}{more}"]
+    return [f"programs are not the image's: {_named(found)}"]
+
+
+def _named(found: Iterable[str]) -> str:
+    names = sorted(found)
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def _steers_tests(kind: str, path: str) -> bool:
@@ -91,6 +113,12 @@ def _steers_tests(kind: str, path: str) -> bool:
 
 def _over_disk(written: int | None, limit_mb: int | None) -> bool:
     return written is not None and limit_mb is not None and written > limit_mb * 1024 * 1024
+
+
+async def _carried(artifacts: dict[str, bytes]) -> Carried:
+    if sum(map(len, artifacts.values())) < LARGE_BYTES:
+        return carry(artifacts)
+    return await anyio.to_thread.run_sync(carry, artifacts)
 
 
 async def _collect(sandbox: Sandbox, task: Task) -> tuple[dict[str, bytes], dict[str, str]]:

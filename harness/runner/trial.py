@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import secrets
 import traceback
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -192,14 +192,27 @@ class Trial:
             nonce=secrets.token_hex(16),
             keep=self.journal.keep,
             note=lambda kind, payload: _discard(self.journal.note(kind, payload, actor=Actor.GRADER)),
+            pristine=self._pristine,
         )
         grade = await self._judge(self.services.grader(task.grading.grader), case)
         self.journal.note("grade", grade.plain(), actor=Actor.GRADER, blobs=grade.blobs)
         self.ending.graded(grade, sealed)
 
+    @asynccontextmanager
+    async def _pristine(self) -> AsyncIterator[Sandbox]:
+        """A sandbox as the solver found its own, for a grader that asks who broke what."""
+        async with self.services.provider.open(sandbox_spec(self.plan, "pristine")) as sandbox:
+            self.journal.note("sandbox.opened", sandbox.facts.plain())
+            try:
+                await prepare(sandbox, self.plan, self.journal)
+            finally:
+                self.journal.phase = Phase.GRADING
+            yield sandbox
+
     async def _judge(self, grader: Grader, case: GradingCase) -> Grade:
         """Ask a grader. One that raises or hangs is ungraded by its own fault: the agent is not asked again for it."""
-        allowed_s = case.task.grading.timeout_s + GRADER_GRACE_S
+        setup_s = case.task.environment.setup_s if case.task.environment.setup else 0.0  # of a pristine sandbox
+        allowed_s = case.task.grading.timeout_s + setup_s + GRADER_GRACE_S
         reason, detail = Reason.GRADER_TIMEOUT, f"no answer after {allowed_s:.0f} s"
         with anyio.move_on_after(allowed_s):
             try:

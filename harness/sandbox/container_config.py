@@ -105,6 +105,16 @@ def network_words(network: Network, host: str | None) -> str:
     return "bridge: open"
 
 
+def capability_words(spec: SandboxSpec, seen: Sequence[str] | None) -> str:
+    """The capabilities of root in a container: as the kernel has them, or, where that is out of sight, as asked."""
+    if seen is not None:
+        return ", ".join(seen) or "none"
+    added = ", ".join(spec.capabilities)
+    if spec.drop_capabilities:
+        return f"asked: {added or 'none'}"
+    return f"asked: the engine's default{f' and {added}' if added else ''}"
+
+
 def _held(able: bool, why_not: str, warnings: Sequence[str], words: tuple[str, ...]) -> str:
     complaint = next((warning for warning in warnings if any(word in warning.lower() for word in words)), None)
     if complaint is None and able:

@@ -54,6 +54,10 @@ class ContainerProcesses:
         """Whether processes are seen and signalled one by one."""
         return self._view is not None
 
+    def capabilities(self) -> tuple[str, ...] | None:
+        """Effective Linux capabilities of the container's root, sorted; None where that cannot be seen."""
+        return self._view.capabilities() if self._view else None
+
     def snapshot(self) -> frozenset[ProcessKey] | None:
         """Who is there now besides the keeper; None where that cannot be seen."""
         return self._view.keys() if self._view else None

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.sandbox.capabilities import bounding_set
 from harness.sandbox.process_tree import ProcessEntry, ProcessKey, parse_stat
 
 # The group is gone, or going, or threaded: then the group above it lists its processes.
@@ -96,6 +97,13 @@ class HostView:
     def forks_refused(self) -> int | None:
         """How often the process limit refused a new process; None where the kernel does not tell."""
         return _counter(self.pids_folder, ("pids.events",), "max")
+
+    def capabilities(self) -> tuple[str, ...] | None:
+        """What the container may at most, by name; None where the kernel does not tell."""
+        try:
+            return bounding_set((self.proc / str(self.keeper) / "status").read_text())
+        except OSError:
+            return None
 
     def _entry(self, pid: int) -> ProcessEntry | None:
         try:

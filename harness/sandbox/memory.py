@@ -366,5 +366,5 @@ class MemorySandboxProvider:
             repo_digest=held.repo_digests[0] if held.repo_digests else None,
             platform=held.platform,
             engine="memory 1",
-            enforced=dict.fromkeys(("cpus", "memory", "pids", "disk", "network"), "simulated"),
+            enforced=dict.fromkeys(("cpus", "memory", "pids", "disk", "network", "capabilities"), "simulated"),
         )

@@ -15,6 +15,7 @@ from harness.sandbox.container_config import (
     OWNER_LABEL,
     RUN_LABEL,
     TRIAL_LABEL,
+    capability_words,
     container_config,
     container_name,
     enforcement,
@@ -85,6 +86,7 @@ class DockerSandboxProvider:
             container = Container(self._engine, created["Id"], name, keeper)
             started = await container.start()
             check_started(spec.image, image, started)
+            processes = ContainerProcesses(container, started, host_signals=self._host_signals)
             facts = SandboxFacts(
                 id=container.id,
                 name=name,
@@ -99,9 +101,9 @@ class DockerSandboxProvider:
                     quota=quota,
                     warnings=created.get("Warnings") or (),
                     network=network_said,
-                ),
+                )
+                | {"capabilities": capability_words(spec, processes.capabilities())},
             )
-            processes = ContainerProcesses(container, started, host_signals=self._host_signals)
             layers = Layers.of(started) if processes.visible else None
             files = ContainerFiles(self._engine, container.id, name, layers)
             yield DockerSandbox(container, processes, files, spec, facts, spec.user or image.user)

@@ -31,10 +31,14 @@ def only(folder: Path, code: str) -> Finding:
 def test_a_good_task_has_but_its_exposures(make_task: MakeFolder, task_toml: str) -> None:
     text = task_toml.replace("tokens = 1000", "tokens = 1000\nsteps = 5\ncost_usd = 0.1")
     folder = make_task(files={"task.toml": text})
-    assert codes(folder) == {"image-unlocked": Level.WARNING, "grading-shared": Level.NOTE}
+    exposed = {"grading-shared": Level.NOTE, "capabilities-default": Level.NOTE}
+    assert codes(folder) == {"image-unlocked": Level.WARNING, **exposed}
     image = ImageLock(digest="sha256:" + "1" * 64, platform="linux/amd64")
     write_lock(folder / "suite.lock", make_lock(load_suite(folder), {"assay-base:1": image}))
-    assert codes(folder) == {"grading-shared": Level.NOTE}
+    assert codes(folder) == exposed
+    (folder / "suite.lock").unlink()
+    (folder / "task.toml").write_text(text.replace("[assay]", "[assay]\ncapabilities = []"))
+    assert "capabilities-default" not in codes(folder)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +52,7 @@ def test_a_good_task_has_but_its_exposures(make_task: MakeFolder, task_toml: str
         (IMAGE.replace("no-network", "public"), "network-open", Level.NOTE),
         (IMAGE + "gpus = 2\n", "unsupported", Level.WARNING),
         (IMAGE + '[assay]\ncapabilities = ["SYS_ADMIN", "KILL"]\n', "capabilities-added", Level.WARNING),
+        (IMAGE + '[assay]\ncapabilities = ["KILL"]\n', "capabilities-kept", Level.NOTE),
         (IMAGE + "[assay]\nrequires_write = false\n", "null-may-pass", Level.NOTE),
         (IMAGE + "[assay.grading]\nkeep_services = true\n", "services-exposed", Level.WARNING),
         (IMAGE + '[verifier]\nenvironment_mode = "separate"\n', "artifacts-missing", Level.WARNING),

@@ -11,13 +11,16 @@ from harness.grading.script import ScriptGrader
 from harness.protocols import ChatModel, Episode, OnAttempt, Solver
 from harness.records.base import digest_of
 from harness.records.chat import Attempt, ChatReply, ChatRequest
+from harness.records.grade import TrialResult
 from harness.records.run import AdaptiveConfig, RunConfig, RunRow
 from harness.records.task import Budget, Environment, FileTree, Grading, ImagePin, Limits, Solution, Task, TreeFile
 from harness.records.trial import SolverSpec, TrialPlan, trial_id
 from harness.records.usage import Usage
 from harness.runner.redaction import Redactor
 from harness.runner.services import Services
+from harness.runner.trial import Trial
 from harness.store.memory import MemoryStore
+from harness.store.verify import verify_trial
 from harness.testing import MemorySandboxProvider
 
 DIGEST = "sha256:" + "ab" * 32
@@ -163,3 +166,30 @@ def make_row(tasks: list[Task], run: str = "r1", **changes: Any) -> RunRow:
 
 def adaptive_config(stop: int, **changes: Any) -> AdaptiveConfig:
     return AdaptiveConfig(stop=stop, **changes)
+
+
+async def carry_out(services: Services, task: Task | None = None, **plan: Any) -> TrialResult:
+    """Plan and run one trial; its evidence must hold whatever happened."""
+    task = task or make_task()
+    made = make_plan(task, **plan)
+    services.store.create_run(make_row([task]))
+    services.store.plan([made])
+    trial = Trial(made, services)
+    trial.journal.note("trial.state", {"to": "planned"})
+    result = await trial.run()
+    store = services.store
+    assert isinstance(store, MemoryStore)
+    assert trial.closing is not None
+    store.append(
+        [
+            trial.journal.draft("x", {}).model_copy(
+                update={"stream": "r1", "kind": trial.closing[0], "payload": trial.closing[1]}
+            )
+        ]
+    )
+    report = verify_trial(store, made.trial)
+    assert report.ok, report.problems
+    provider = services.provider
+    assert isinstance(provider, MemorySandboxProvider)
+    assert not provider.live
+    return result

@@ -18,9 +18,8 @@ from harness.records.usage import Usage
 from harness.records.vocabulary import Outcome, Reason, StopReason
 from harness.runner.run import RunControl
 from harness.runner.services import Services
-from tests.runner.scenes import FakeModel, Scripted, answer, make_services, make_task, reply
+from tests.runner.scenes import FakeModel, Scripted, answer, carry_out, make_services, make_task, reply
 from tests.runner.test_run import start, tasks_named
-from tests.runner.test_trial import carry_out
 
 pytestmark = pytest.mark.anyio
 

@@ -16,8 +16,7 @@ from harness.records.vocabulary import Outcome, Reason, StopReason
 from harness.runner.halting import UNKNOWN_SPENDS_IN_A_ROW
 from harness.runner.recovery import new_schedule
 from harness.runner.run import Run
-from tests.runner.scenes import FakeModel, answer, make_row, make_services, make_task, reply
-from tests.runner.test_trial import carry_out
+from tests.runner.scenes import FakeModel, answer, carry_out, make_row, make_services, make_task, reply
 
 pytestmark = pytest.mark.anyio
 

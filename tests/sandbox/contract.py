@@ -304,7 +304,7 @@ class SandboxContract(ABC):
             facts = sandbox.facts
             assert facts.image_digest == pin.digest
             assert facts.platform.startswith("linux/")
-            assert set(facts.enforced) >= {"cpus", "memory", "pids", "disk", "network"}
+            assert set(facts.enforced) >= {"cpus", "memory", "pids", "disk", "network", "capabilities"}
             health = await sandbox.health()
             assert health.running
             assert not health.memory_killed
