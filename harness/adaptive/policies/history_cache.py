@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +22,9 @@ from harness.adaptive.arrays import FloatArray
 from harness.adaptive.errors import EngineError
 from harness.adaptive.policies.protocol import Policy, View, share_over
 from harness.adaptive.policies.traits import require_per_item
-from harness.adaptive.responses import Responses
+
+if TYPE_CHECKING:
+    from harness.adaptive.responses import Responses
 
 WINDOW_DAYS = 7
 LEAST_TRIALS = 5
