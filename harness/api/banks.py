@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
-from datetime import date, timedelta
+from collections.abc import Mapping
+from dataclasses import fields, replace
 
 import numpy as np
 
 from harness.adaptive.bank import Bank
-from harness.adaptive.bank_file import save_bank
+from harness.adaptive.bank_file import load_bank, save_bank
 from harness.adaptive.calibration import CalibrationSettings, calibrate
 from harness.adaptive.errors import AdaptiveError
+from harness.adaptive.likelihood import Priors
 from harness.adaptive.responses import Responses
 from harness.api.calibrating import UNUSABLE, CalibrationRequest
 from harness.records.errors import AssayError, ConfigError
@@ -19,18 +20,34 @@ from harness.store.history import History, read_history
 
 
 def calibrate_history(request: CalibrationRequest) -> Bank:
-    """Read, select, fit. Raises ConfigError with file and line, CalibrationError for a request that cannot be met."""
+    """Read and fit. Raises ConfigError with file and line, AdaptiveError for a request that cannot be met."""
     history = read_history(*request.history)
-    notes = []
-    if len(history.suite_versions) > 1:
-        notes.append(f"{len(history.suite_versions)} suite versions: equal task names may be different tasks")
-    if request.window_days is not None:
-        history, note = within(history, request.window_days)
-        notes.append(note)
-    settings = CalibrationSettings(dims=request.dims, seed=request.seed)
-    bank = calibrate(responses_of(history), settings).bank
-    provenance = bank.provenance
-    return replace(bank, provenance=replace(provenance, notes=(*provenance.notes, *notes)))
+    if request.prior and request.method != "map":
+        raise ConfigError("priors are learnt from the history", place="--prior", remedy="--method map takes given ones")
+    settings = CalibrationSettings(
+        dims=request.dims,
+        seed=request.seed,
+        method=request.method,
+        priors=_priors(request.prior),
+        window_days=request.window_days,
+        half_life_days=request.half_life_days,
+    )
+    start = None if request.start is None else load_bank(request.start)
+    bank = calibrate(responses_of(history), settings, start).bank
+    if len(history.suite_versions) < 2:
+        return bank
+    note = f"{len(history.suite_versions)} suite versions: equal task names may be different tasks"
+    return replace(bank, provenance=replace(bank.provenance, notes=(*bank.provenance.notes, note)))
+
+
+def _priors(asked: Mapping[str, float]) -> Priors:
+    known = {field.name for field in fields(Priors)}
+    unknown = sorted(asked.keys() - known)
+    if unknown:
+        raise ConfigError(
+            f"no prior is called {unknown[0]!r}", place="--prior", remedy=f"give {', '.join(sorted(known))}"
+        )
+    return Priors(**asked)
 
 
 def responses_of(history: History) -> Responses:
@@ -50,32 +67,6 @@ def responses_of(history: History) -> Responses:
     np.add.at(passes, at, history.passes)
     np.add.at(trials, at, history.trials)
     return Responses(names, history.tasks, passes, trials, tuple(day for _, day in rows))
-
-
-def within(history: History, days: float) -> tuple[History, str]:
-    """The runs at most `days` older than the last, and a note of what was left out. Raises ConfigError.
-
-    A run without a date is older than any window.
-    """
-    dated = [_day(run, text) for run, text in zip(history.run_ids, history.dates, strict=True)]
-    known = [day for day in dated if day is not None]
-    if not known:
-        raise ConfigError("no run of the history has a date", place="--window", remedy="leave the window out")
-    first = max(known) - timedelta(days=days)
-    kept = [number for number, day in enumerate(dated) if day is not None and day > first]
-    undated = len(dated) - len(known)
-    without = f", {undated} without a date" if undated else ""
-    note = f"window of {days:g} days to {max(known)}: {len(dated) - len(kept)} of {len(dated)} runs left out{without}"
-    return history.only(kept), note
-
-
-def _day(run: str, text: str) -> date | None:
-    if not text:
-        return None
-    try:
-        return date.fromisoformat(text[:10])
-    except ValueError:
-        raise ConfigError(f"date {text!r} of run {run!r} is not like 2025-11-30", place="--window") from None
 
 
 def main() -> int:

@@ -25,12 +25,19 @@ UNUSABLE = 2  # the exit code of a child that was given something it cannot use
 
 
 class CalibrationRequest(Record):
-    """What to calibrate on, and how. `history` are flat CSV files; times are in days."""
+    """What to calibrate on, and how. `history` are flat CSV files; `start` is the bank to go on from, a file.
+
+    `prior` are standard deviations by name (`Priors`), for the method that does not learn them.
+    """
 
     history: tuple[str, ...] = Field(min_length=1)
     dims: int | Literal["auto", "rasch"] = "auto"
     seed: int = 0
+    method: Literal["variational", "map"] = "variational"
+    prior: dict[str, float] = {}
     window_days: float | None = Field(default=None, gt=0)  # only runs this close to the last one
+    half_life_days: float | None = Field(default=None, gt=0)  # a run this much older weighs half
+    start: str | None = None
 
 
 def calibrated_bank(request: CalibrationRequest) -> Bank:

@@ -19,7 +19,8 @@ EXAMPLES = """\b
 Examples:
   assay export latest --out runs.csv
   assay calibrate runs.csv --out bank.npz
-  assay calibrate 2024.csv 2025.csv.gz --out bank.npz --window 28d --dims 3
+  assay calibrate 2024.csv 2025.csv.gz --out bank.npz --half-life 8w --dims 3
+  assay calibrate runs.csv --out new.npz --start bank.npz
 """
 _DAYS = {"d": 1.0, "w": 7.0}
 
@@ -30,6 +31,14 @@ def calibrate(
     out: Annotated[Path, typer.Option(help="The bank to write (npz).")],
     dims: Annotated[str, typer.Option(help="Abilities: a number, rasch, or auto (by held-out likelihood).")] = "auto",
     window: Annotated[str | None, typer.Option(help="Only runs this close to the last one: 28d, 4w.")] = None,
+    half_life: Annotated[str | None, typer.Option(help="A run this much older weighs half: 30d, 8w.")] = None,
+    start: Annotated[Path | None, typer.Option(help="The last bank: the fit goes on from it, in its axes.")] = None,
+    method: Annotated[
+        str, typer.Option(help="variational (items with a posterior, priors learnt) or map (the joint maximum).")
+    ] = "variational",
+    prior: Annotated[
+        list[str] | None, typer.Option(help="NAME=SD with --method map: difficulty_sd=2; repeatable.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of what is held out to compare models.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -40,7 +49,11 @@ def calibrate(
         history=tuple(str(file) for file in history),
         dims=_dims(dims),
         seed=seed,
+        method=_method(method),
+        prior=dict(_prior(text) for text in prior or ()),
         window_days=None if window is None else days(window, "--window"),
+        half_life_days=None if half_life is None else days(half_life, "--half-life"),
+        start=None if start is None else str(start),
     )
     bank = calibrated_bank(request)
     save_bank(bank, out)
@@ -68,3 +81,19 @@ def _dims(text: str) -> int | Literal["auto", "rasch"]:
     if text.isdecimal() and int(text) > 0:
         return int(text)
     raise ConfigError(f"--dims {text!r} is not a number of abilities", remedy="give 1 or more, rasch, or auto")
+
+
+def _method(text: str) -> Literal["variational", "map"]:
+    if text == "variational":
+        return "variational"
+    if text == "map":
+        return "map"
+    raise ConfigError(f"--method {text!r}", remedy="give variational or map")
+
+
+def _prior(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        raise ConfigError(f"--prior {text!r} is not NAME=SD", remedy="such as difficulty_sd=2") from None

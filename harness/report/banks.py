@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.adaptive.bank import Bank
+from harness.adaptive.provenance import Provenance
 from harness.adaptive.worth import dead_weight, expected_information, items_holding
 from harness.report.words import one_line
 
@@ -25,21 +26,38 @@ def bank_text(bank: Bank, place: str) -> str:
     rows = [
         ("bank", f"{place}  {bank.digest[:12]}"),
         ("items", f"{len(bank)}, {int(bank.calibrated.sum())} of them calibrated"),
-        ("model", f"{found.method}, d = {found.d}"),
-        ("history", "none" if not found.n_runs else f"{found.n_runs} runs{dates}"),
+        ("model", f"{_model(bank)}{_averaged(bank)}; {found.inference}"),
+        ("history", "none" if not found.n_runs else f"{found.n_runs} runs{_weighing(found)}{dates}"),
         ("fit", f"{reached} in {fit.iterations} iterations"),
     ]
     if found.dimension_scores:
-        scores = ", ".join(f"{dims} {score:.4f}" for dims, score in found.dimension_scores.items())
+        order = sorted(found.dimension_scores.items(), key=lambda pair: (pair[0] != "rasch", pair[0].zfill(3)))
+        scores = ", ".join(f"{dims} {score:.4f}" for dims, score in order)
         rows.append(("held out", f"mean log-likelihood per trial by d: {scores}"))
     dead = dead_weight(bank)
     needed = items_holding(bank, _MOST_INFORMATION)
     rows.append(("worth", f"{100 * _MOST_INFORMATION:.0f} % of the information is in {needed} items"))
     rows.append(("dead", f"{len(dead)} items tell next to nothing{_named(dead)}"))
     rows += [("prior only", text) for text in _reasons(found.held_out)]
-    rows += [("suspicious", text) for text in _reasons(found.flagged)]
+    rows += [("flagged", text) for text in _reasons(found.flagged)]
     rows += [("note", one_line(note)) for note in found.notes]
     return "\n".join(f"{name:10} {text}" for name, text in rows)
+
+
+def _model(bank: Bank) -> str:
+    return "rasch" if bank.provenance.method == "rasch" else f"{bank.provenance.method} d = {bank.d}"
+
+
+def _averaged(bank: Bank) -> str:
+    if not bank.alternatives:
+        return ""
+    others = ", ".join(f"{_model(other.bank)} {100 * other.weight:.0f} %" for other in bank.alternatives)
+    return f" {100 * bank.weight:.0f} %, kept beside it {others}"
+
+
+def _weighing(found: Provenance) -> str:
+    weighs = found.effective_runs
+    return "" if not weighs or weighs > found.n_runs - 0.5 else f" that weigh {weighs:.1f}"
 
 
 def items_text(bank: Bank) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from harness.api.banks import responses_of, within
+from harness.adaptive import save_bank
+from harness.api.banks import calibrate_history, responses_of
+from harness.api.calibrating import CalibrationRequest
 from harness.records.errors import ConfigError
 from harness.store.history import History
 
@@ -19,7 +23,6 @@ def history(*runs: tuple[str, str]) -> History:
         tasks=("t1", "t2"),
         passes=np.array([[1, 0]] * len(runs)),
         trials=np.array([[1, 1]] * len(runs)),
-        cost_usd=np.arange(2.0 * len(runs)).reshape(-1, 2),
     )
 
 
@@ -35,15 +38,45 @@ def test_runs_without_repeats_keep_their_names() -> None:
     assert responses_of(history(("a", "2025-01-01"), ("b", "2025-01-01"))).run_ids == ("run-0", "run-1")
 
 
-def test_a_window_counts_back_from_the_last_run_and_drops_the_undated() -> None:
-    told, note = within(history(("a", "2025-01-03"), ("b", "2025-01-04"), ("c", ""), ("d", "2025-01-31")), 28)
-    assert told.run_ids == ("run-1", "run-3")
-    assert told.cost_usd is not None
-    assert told.cost_usd.tolist() == [[2, 3], [6, 7]]
-    assert note == "window of 28 days to 2025-01-31: 2 of 4 runs left out, 1 without a date"
+@pytest.fixture
+def runs(tmp_path: Path) -> str:
+    """Two agents at two dates, ten tasks."""
+    rows = [
+        f"{agent},{day},t{task},{int(task < passes)},{version}"
+        for agent, day, passes, version in (("a", "2025-01-01", 3, "v1"), ("b", "2025-03-02", 7, "v2"))
+        for task in range(10)
+    ]
+    path = tmp_path / "runs.csv"
+    path.write_text("\n".join(["agent,date,task,outcome,suite_version", *rows]) + "\n")
+    return str(path)
 
 
-@pytest.mark.parametrize(("day", "words"), [("", "no run of the history has a date"), ("yesterday", "'yesterday'")])
-def test_a_window_needs_dates(day: str, words: str) -> None:
-    with pytest.raises(ConfigError, match=words):
-        within(history(("a", day)), 28)
+def test_a_half_life_weighs_and_a_window_leaves_out(runs: str) -> None:
+    weighed = calibrate_history(CalibrationRequest(history=(runs,), half_life_days=30)).provenance
+    assert weighed.n_runs == 2
+    assert weighed.effective_runs == pytest.approx(1.25)
+    recent = calibrate_history(CalibrationRequest(history=(runs,), window_days=30)).provenance
+    assert (recent.n_runs, recent.first_date) == (1, "2025-03-02")
+
+
+def test_more_than_one_suite_version_is_a_note(runs: str) -> None:
+    bank = calibrate_history(CalibrationRequest(history=(runs,)))
+    assert bank.provenance.notes[-1] == "2 suite versions: equal task names may be different tasks"
+
+
+def test_priors_are_for_the_method_that_does_not_learn_them(runs: str) -> None:
+    wide = CalibrationRequest(history=(runs,), method="map", prior={"difficulty_sd": 9.0})
+    narrow = CalibrationRequest(history=(runs,), method="map", prior={"difficulty_sd": 0.1})
+    assert np.ptp(calibrate_history(wide).beta) > 5 * np.ptp(calibrate_history(narrow).beta)
+    with pytest.raises(ConfigError, match=r"learnt from the history.*map"):
+        calibrate_history(CalibrationRequest(history=(runs,), prior={"difficulty_sd": 9.0}))
+    with pytest.raises(ConfigError, match=r"'sd'.*difficulty_sd"):
+        calibrate_history(CalibrationRequest(history=(runs,), method="map", prior={"sd": 9.0}))
+
+
+def test_a_fit_goes_on_from_the_last_bank(runs: str, tmp_path: Path) -> None:
+    first = calibrate_history(CalibrationRequest(history=(runs,)))
+    save_bank(first, tmp_path / "bank.npz")
+    again = calibrate_history(CalibrationRequest(history=(runs,), start=str(tmp_path / "bank.npz")))
+    np.testing.assert_allclose(again.beta, first.beta, atol=0.1)
+    assert again.provenance.convergence.iterations < first.provenance.convergence.iterations

@@ -38,10 +38,13 @@ def bank(history: Path) -> Path:
 
 def test_calibrate_writes_a_bank_and_says_what_it_holds(history: Path, tmp_path: Path) -> None:
     out = tmp_path / "bank.npz"
-    ended = assay("calibrate", history, "--out", out, "--dims", "rasch")
+    ended = assay(
+        "calibrate", history, "--out", out, "--dims", "rasch", "--method", "map", "--prior", "difficulty_sd=1"
+    )
     assert ended.code == 0, ended.err
     assert load_bank(out).provenance.method == "rasch"
     assert "32, 30 of them calibrated" in ended.out
+    assert "rasch; map" in ended.out
     assert "40 runs, 2025-01-15 to 2025-04-15" in ended.out
     assert "every graded outcome is a failure: hard" in ended.out
     assert f"--bank {out}" in ended.err
@@ -55,11 +58,14 @@ def test_calibrate_tells_the_same_as_json(history: Path, tmp_path: Path) -> None
     assert told == {"bank": str(out), **assay("bank", "show", out, "--json").json}
 
 
-def test_a_window_leaves_older_runs_out_and_says_so(history: Path, tmp_path: Path) -> None:
+def test_every_option_reaches_the_fit(history: Path, bank: Path, tmp_path: Path) -> None:
     out = tmp_path / "bank.npz"
-    ended = assay("calibrate", history, "--out", out, "--window", "5w")
-    assert load_bank(out).provenance.n_runs == 20
-    assert "window of 35 days to 2025-04-15: 20 of 40 runs left out" in ended.out
+    ended = assay(
+        "calibrate", history, "--out", out, "--window", "5w", "--half-life", "31d", "--start", bank, "--dims", 1
+    )
+    assert ended.code == 0, ended.err
+    assert "20 runs that weigh 15.0, 2025-03-15 to 2025-04-15" in ended.out
+    assert "20 runs more than 35 days before the latest left out" in ended.out
 
 
 def test_a_file_with_a_fault_is_exit_2_with_its_line(tmp_path: Path) -> None:
@@ -76,6 +82,8 @@ def test_a_file_with_a_fault_is_exit_2_with_its_line(tmp_path: Path) -> None:
     [
         (("--dims", "0"), "--dims '0'"),
         (("--dims", "many"), "--dims 'many'"),
+        (("--method", "least-squares"), "--method 'least-squares'"),
+        (("--prior", "sd"), "--prior 'sd' is not NAME=SD"),
         (("--window", "soon"), "'soon' is not a span of time"),
         (("--out", "/nowhere/bank.npz"), "/nowhere: there is no such folder"),
     ],
@@ -96,7 +104,7 @@ def test_show_lists_items_by_what_they_tell(bank: Path) -> None:
     assert len(items) == 32
     information = [float(line.split()[0]) for line in items]
     assert information == sorted(information, reverse=True)
-    assert any(line.endswith("hard  (prior only)") for line in items)
+    assert items[-1].split()[-1] in ("hard", "easy")
 
 
 def test_what_is_no_bank_is_exit_2(history: Path, tmp_path: Path) -> None:
