@@ -44,6 +44,8 @@ class Bank:
     alternatives : other models of the same items, each with its weight; the weights add up to at most 1 and the rest
         is this model's own (`weight`). Predictions averaged over all with these weights are the best known on
         held-out outcomes; whoever ignores them has the simplest model that is about as good.
+    cost_usd, duration_s : (N,) what an attempt at each item took on average in the history, NaN where not known; None
+        where nothing is.
 
     Raises
     ------
@@ -61,6 +63,8 @@ class Bank:
     calibrated: BoolArray
     item_covariance: FloatArray | None = None
     alternatives: tuple[Alternative, ...] = ()
+    cost_usd: FloatArray | None = None
+    duration_s: FloatArray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "item_ids", tuple(self.item_ids))
@@ -96,6 +100,14 @@ class Bank:
             )
         if np.linalg.eigvalsh(self.prior_covariance)[0] <= 0:
             raise BankError("not positive definite", place="prior_covariance", remedy="Give a proper covariance of θ")
+        for name, amounts in self._amounts():
+            object.__setattr__(self, name, frozen(amounts))
+            if np.shape(amounts) != (n,) or (np.asarray(amounts) < 0).any() or np.isinf(amounts).any():
+                raise BankError(
+                    f"shape {np.shape(amounts)}, or an amount that is none",
+                    place=name,
+                    remedy="Give one number of at least 0 per item, NaN where it is not known",
+                )
         object.__setattr__(self, "alternatives", tuple(self.alternatives))
         for other in self.alternatives:
             if other.bank.item_ids != self.item_ids or other.bank.alternatives:
@@ -143,6 +155,8 @@ class Bank:
         for array in arrays:
             digest.update(repr(array.shape).encode() + array.astype("<f8").tobytes())
         digest.update(self.calibrated.tobytes())
+        for name, amounts in self._amounts():
+            digest.update(name.encode() + amounts.astype("<f8").tobytes())
         for other in self.alternatives:
             digest.update(f"{other.weight!r} {other.bank.digest}".encode())
         return digest.hexdigest()
@@ -181,6 +195,7 @@ class Bank:
             item_covariance=covariance,
             provenance=provenance,
             alternatives=self._alternatives(lambda bank: bank.restrict(items)),
+            **{name: amounts[chosen] for name, amounts in self._amounts()},
         )
 
     def extend(self, items: Sequence[str]) -> Bank:
@@ -214,7 +229,13 @@ class Bank:
             item_covariance=covariance,
             provenance=replace(self.provenance, held_out=held_out),
             alternatives=self._alternatives(lambda bank: bank.extend(items)),
+            **{name: np.append(amounts, np.full(len(items), np.nan)) for name, amounts in self._amounts()},
         )
+
+    def _amounts(self) -> list[tuple[str, FloatArray]]:
+        """What is known of costs and durations, by field."""
+        known = (("cost_usd", self.cost_usd), ("duration_s", self.duration_s))
+        return [(name, amounts) for name, amounts in known if amounts is not None]
 
     def _alternatives(self, change: Callable[[Bank], Bank]) -> tuple[Alternative, ...]:
         return tuple(Alternative(other.weight, change(other.bank)) for other in self.alternatives)

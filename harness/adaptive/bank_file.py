@@ -3,8 +3,8 @@ the same bank.
 
 Members: `alpha`, `beta`, `prior_mean`, `prior_covariance`, `calibrated`, `item_covariance` (absent if None),
 the same of each alternative with `alternative_0_` and on before the name, and `document`, the UTF-8 bytes of
-{"format": 2, "item_ids": […], "provenance": {…}, "alternatives": [{"weight", "provenance"}, …], "digest": …}. Reading
-derives the digest again.
+{"format": 2, "item_ids": […], "provenance": {…}, "alternatives": [{"weight", "provenance"}, …], "digest": …}, and
+`cost_usd` and `duration_s` where known. Reading derives the digest again.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from harness.adaptive.provenance import Provenance
 
 FORMAT = 2
 _ARRAYS = ("alpha", "beta", "prior_mean", "prior_covariance", "calibrated")
+_AMOUNTS = ("cost_usd", "duration_s")
 
 
 def save_bank(bank: Bank, path: str | os.PathLike[str]) -> None:
@@ -33,6 +34,7 @@ def save_bank(bank: Bank, path: str | os.PathLike[str]) -> None:
     """
     target = Path(path)
     members = _arrays(bank, "")
+    members.update({name: amounts for name in _AMOUNTS if (amounts := getattr(bank, name)) is not None})
     for number, other in enumerate(bank.alternatives):
         members.update(_arrays(other.bank, f"alternative_{number}_"))
     document = {
@@ -90,7 +92,12 @@ def load_bank(path: str | os.PathLike[str]) -> Bank:
             Alternative(other["weight"], _bank(item_ids, other["provenance"], arrays, f"alternative_{number}_"))
             for number, other in enumerate(document["alternatives"])
         )
-        bank = replace(_bank(item_ids, document["provenance"], arrays, ""), alternatives=others)
+        bank = replace(
+            _bank(item_ids, document["provenance"], arrays, ""),
+            alternatives=others,
+            cost_usd=arrays.get("cost_usd"),
+            duration_s=arrays.get("duration_s"),
+        )
         stated = document["digest"]
     except (ValueError, KeyError, TypeError) as fault:
         raise BankFileError(f"incomplete ({fault})", place=place, remedy="Calibrate again") from fault

@@ -122,3 +122,22 @@ def test_impossible_banks_and_items_are_refused(bank: Bank) -> None:
         replace(bank, prior_covariance=np.zeros((2, 2)))
     with pytest.raises(BankError, match="at least one item"):
         prior_bank([])
+
+
+def test_what_items_cost_stays_with_them(bank: Bank, tmp_path: Path) -> None:
+    cost = np.arange(float(len(bank)))
+    cost[1] = np.nan
+    priced = replace(bank, cost_usd=cost)
+    assert priced.digest != bank.digest
+    save_bank(priced, tmp_path / "bank.npz")
+    loaded = load_bank(tmp_path / "bank.npz")
+    assert loaded.digest == priced.digest
+    assert loaded.cost_usd is not None
+    np.testing.assert_array_equal(loaded.cost_usd, cost)
+    assert loaded.duration_s is None
+    aligned = loaded.align([bank.item_ids[3], "new", bank.item_ids[1]])
+    assert aligned.cost_usd is not None
+    np.testing.assert_array_equal(aligned.cost_usd, [3.0, np.nan, np.nan])
+    for wrong in (cost[1:], -cost, cost + np.inf):
+        with pytest.raises(BankError, match="cost_usd"):
+            replace(bank, cost_usd=wrong)
