@@ -16,7 +16,7 @@ from harness.adaptive.likelihood import Priors
 from harness.adaptive.responses import Responses
 from harness.api.calibrating import UNUSABLE, CalibrationRequest
 from harness.records.errors import AssayError, ConfigError
-from harness.store.history import History, read_history
+from harness.store.history import Amounts, History, read_history
 
 
 def calibrate_history(request: CalibrationRequest) -> Bank:
@@ -34,10 +34,20 @@ def calibrate_history(request: CalibrationRequest) -> Bank:
     )
     start = None if request.start is None else load_bank(request.start)
     bank = calibrate(responses_of(history), settings, start).bank
+    bank = replace(bank, cost_usd=_mean(history.cost_usd), duration_s=_mean(history.seconds))
     if len(history.suite_versions) < 2:
         return bank
     note = f"{len(history.suite_versions)} suite versions: equal task names may be different tasks"
     return replace(bank, provenance=replace(bank.provenance, notes=(*bank.provenance.notes, note)))
+
+
+def _mean(amounts: Amounts | None) -> Amounts | None:
+    """The mean of each task's known amounts, NaN where there is none."""
+    if amounts is None:
+        return None
+    known = np.isfinite(amounts)
+    total = np.where(known, amounts, 0.0).sum(axis=0)
+    return np.asarray(np.divide(total, known.sum(axis=0), out=np.full(len(total), np.nan), where=known.any(axis=0)))
 
 
 def _priors(asked: Mapping[str, float]) -> Priors:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.adaptive.arrays import FloatArray
 from harness.adaptive.bank import Bank
 from harness.adaptive.provenance import Provenance
 from harness.adaptive.worth import dead_weight, expected_information, items_holding
@@ -34,6 +35,7 @@ def bank_text(bank: Bank, place: str) -> str:
         order = sorted(found.dimension_scores.items(), key=lambda pair: (pair[0] != "rasch", pair[0].zfill(3)))
         scores = ", ".join(f"{dims} {score:.4f}" for dims, score in order)
         rows.append(("held out", f"mean log-likelihood per trial by d: {scores}"))
+    rows += [("costs", text) for text in _costs(bank)]
     dead = dead_weight(bank)
     needed = items_holding(bank, _MOST_INFORMATION)
     rows.append(("worth", f"{100 * _MOST_INFORMATION:.0f} % of the information is in {needed} items"))
@@ -53,6 +55,14 @@ def _averaged(bank: Bank) -> str:
         return ""
     others = ", ".join(f"{_model(other.bank)} {100 * other.weight:.0f} %" for other in bank.alternatives)
     return f" {100 * bank.weight:.0f} %, kept beside it {others}"
+
+
+def _costs(bank: Bank) -> list[str]:
+    told = []
+    for amounts, shown in ((bank.cost_usd, "${:.2f}"), (bank.duration_s, "{:.0f} s")):
+        if amounts is not None and (known := amounts[np.isfinite(amounts)]).size:
+            told.append(f"{shown.format(known.mean())} a task, known of {known.size}")
+    return told
 
 
 def _weighing(found: Provenance) -> str:
@@ -97,9 +107,15 @@ def item_rows(bank: Bank) -> list[dict[str, Any]]:
             "difficulty": float(bank.beta[at]),
             "difficulty_sd": None if covariance is None else float(np.sqrt(covariance[at, -1, -1])),
             "calibrated": bool(bank.calibrated[at]),
+            "cost_usd": _known(bank.cost_usd, at),
+            "duration_s": _known(bank.duration_s, at),
         }
         for at in np.argsort(-information, kind="stable").tolist()
     ]
+
+
+def _known(amounts: FloatArray | None, at: int) -> float | None:
+    return None if amounts is None or np.isnan(amounts[at]) else float(amounts[at])
 
 
 def _reasons(items: Mapping[str, str]) -> list[str]:

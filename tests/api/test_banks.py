@@ -59,6 +59,15 @@ def test_a_half_life_weighs_and_a_window_leaves_out(runs: str) -> None:
     assert (recent.n_runs, recent.first_date) == (1, "2025-03-02")
 
 
+def test_what_tasks_cost_on_average_goes_into_the_bank(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("agent,task,outcome,cost_usd\na,t,1,2\nb,t,0,4\na,u,1,\nb,u,0,\na,v,1,1\nb,v,1,\n")
+    bank = calibrate_history(CalibrationRequest(history=(str(path),)))
+    assert bank.cost_usd is not None
+    np.testing.assert_array_equal(bank.cost_usd, [3.0, np.nan, 1.0])
+    assert bank.duration_s is None
+
+
 def test_more_than_one_suite_version_is_a_note(runs: str) -> None:
     bank = calibrate_history(CalibrationRequest(history=(runs,)))
     assert bank.provenance.notes[-1] == "2 suite versions: equal task names may be different tasks"
