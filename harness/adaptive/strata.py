@@ -33,12 +33,17 @@ def strata_of(values: FloatArray, n_strata: int) -> IntArray:
 
 
 def by_median(values: FloatArray, strata: IntArray) -> IntArray:
-    """Place of each item in its stratum, (N,): 0 for the one nearest the stratum's median value, and so on outwards."""
+    """Place of each item in its stratum, (N,): 0 for the one nearest the stratum's median value, and so on outwards; of
+    two as near the easier one first. No stratum is empty.
+    """
+    sizes = np.bincount(strata)
+    starts = np.cumsum(sizes) - sizes
+    inner = values[np.lexsort((values, strata))]
+    medians = (inner[starts + (sizes - 1) // 2] + inner[starts + sizes // 2]) / 2.0
+    distance = np.abs(values - medians[strata]).round(12)  # two middle items are equally near, whatever the rounding
+    outwards = np.lexsort((values, distance, strata))
     places = np.empty(len(values), dtype=np.int64)
-    for stratum in range(int(strata.max()) + 1):
-        members = np.flatnonzero(strata == stratum)
-        distance = np.abs(values[members] - np.median(values[members]))
-        places[members[np.lexsort((values[members], distance.round(12)))]] = np.arange(len(members))
+    places[outwards] = np.arange(len(values)) - starts[strata[outwards]]
     return places
 
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from harness.adaptive.arrays import FloatArray
+from harness.adaptive.arrays import FloatArray, IntArray
 from harness.adaptive.errors import EngineError
 from harness.adaptive.policies.protocol import Policy, View, share_over
 from harness.adaptive.policies.traits import require_per_item
@@ -66,10 +66,9 @@ class Balanced:
     def values(self, view: View) -> FloatArray:
         """The base's values in the group whose turn it is, a number below all of them elsewhere, (..., N)."""
         require_per_item("groups", self.groups, length=len(view.bank))
-        labels, group = np.unique(np.array(self.groups), return_inverse=True)
-        member = (group[:, None] == np.arange(len(labels))).astype(np.float64)
+        group, member = self._membership
         counts = view.taken.astype(np.float64) @ member
-        deficit = self._shares(labels, member) - counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1.0)
+        deficit = self._shares - counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1.0)
         deficit = np.where(view.pool.astype(np.float64) @ member > 0, deficit, -np.inf)
         first = deficit >= deficit.max(axis=-1, keepdims=True) - _ROUNDING
         turn = group == np.argmax(first, axis=-1)[..., None]
@@ -78,8 +77,21 @@ class Balanced:
         below = np.where(np.isfinite(lowest), lowest - 1.0 - np.abs(lowest), -1.0)
         return np.asarray(np.where(turn, values, below))
 
-    def _shares(self, labels: NDArray[np.str_], member: FloatArray) -> FloatArray:
+    @cached_property
+    def _labels(self) -> tuple[str, ...]:
+        return tuple(sorted(set(self.groups)))
+
+    @cached_property
+    def _membership(self) -> tuple[IntArray, FloatArray]:
+        """The group of each item, (N,), and the same as one column per group, (N, G)."""
+        place = {label: at for at, label in enumerate(self._labels)}
+        group = np.array([place[label] for label in self.groups], dtype=np.int64)
+        return group, (group[:, None] == np.arange(len(place))).astype(np.float64)
+
+    @cached_property
+    def _shares(self) -> FloatArray:
+        """The quota of each group, (G,)."""
         if self.quotas is None:
-            return np.asarray(member.sum(axis=0) / len(member))
-        shares = np.array([self.quotas[str(label)] for label in labels], dtype=np.float64)
+            return np.asarray(self._membership[1].mean(axis=0))
+        shares = np.array([self.quotas[label] for label in self._labels], dtype=np.float64)
         return np.asarray(shares / shares.sum())
