@@ -18,7 +18,7 @@ from harness.adaptive.bank import Bank
 
 def difficulty(bank: Bank) -> FloatArray:
     """δ of every item, (N,); larger is harder."""
-    variance = np.einsum("nd,de,ne->n", bank.alpha, bank.prior_covariance, bank.alpha, optimize=True)
+    variance = ((bank.alpha @ bank.prior_covariance) * bank.alpha).sum(axis=1)
     return np.asarray((bank.beta - bank.alpha @ bank.prior_mean) / np.sqrt(1.0 + np.pi * variance / 8.0))
 
 
@@ -52,7 +52,8 @@ def spread(n: int) -> IntArray:
     the places' bit-reversed numbers (van der Corput 1935).
     """
     bits = max(1, (n - 1).bit_length())
-    backwards = [int(format(place, f"0{bits}b")[::-1], 2) for place in range(n)]
+    places = np.arange(n)
+    backwards = sum(((places >> bit) & 1) << (bits - 1 - bit) for bit in range(bits))
     ranks = np.empty(n, dtype=np.int64)
     ranks[np.argsort(backwards)] = np.arange(n)
     return ranks
