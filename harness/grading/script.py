@@ -44,7 +44,7 @@ class ScriptGrader:
         if found is not None and (broken := await broken_by_solver(case, found, frozenset({"bash"}))):
             return self._broken(broken)
         grade = await self._run_tests(case)
-        if found is not None and grade.outcome is Outcome.UNGRADED:
+        if found is not None and "bash" in found.started and grade.outcome is Outcome.UNGRADED:
             broken = await broken_by_solver(case, found, interpreters(case.task))
             return self._broken(broken, grade) if broken else grade
         return grade
