@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import tarfile
+import threading
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.runner.carrying import carry
+from harness.runner import sealing
+from harness.runner.carrying import Carried, carry
 
 Entry = tuple[str, bytes, bytes | str]  # name, tar type, content or target
 
@@ -116,3 +119,20 @@ def test_what_is_left_is_a_whole_archive_of_what_was_not_named(kinds: list[tuple
         f"/app/{name}" for name, _, _ in entries
     }
     assert not {f"/app/{name}" for name in names(kept)} & carried.left_out.keys()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_large_archives_are_read_off_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+
+    def watched(archives: Mapping[str, bytes]) -> Carried:
+        seen.append(threading.current_thread() is threading.main_thread())
+        return carry(archives)
+
+    monkeypatch.setattr(sealing, "carry", watched)
+    for size in (1, sealing.LARGE_BYTES):
+        archive = packed(("out", FILE, b"x" * size))
+        carried = await sealing._carried({"/app/out": archive})
+        assert carried.archives == {"/app/out": archive}
+    assert seen == [True, False]
