@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harness.adaptive.bank import Bank, prior_bank
     from harness.adaptive.bank_file import load_bank, save_bank
     from harness.adaptive.calibration import Calibration, CalibrationSettings, calibrate
+    from harness.adaptive.decision import Baseline, Decision, DecisionSettings, Verdict, decide
     from harness.adaptive.engine import AdaptiveEngine, EngineSettings
     from harness.adaptive.errors import AdaptiveError
     from harness.adaptive.estimators import Estimate, Estimator, PIrt, PosteriorPredictive, estimator_named
@@ -30,8 +31,18 @@ if TYPE_CHECKING:
     from harness.adaptive.responses import Responses
     from harness.adaptive.selection import Candidate, Choice
     from harness.adaptive.simulate import Population, simulate_population
-    from harness.adaptive.state import AbilityState, Withdrawal
-    from harness.adaptive.stops import EndReason, StandardErrorStop, Stop, StopRule, StopView, TasksStop
+    from harness.adaptive.state import AbilityState, Spent, Withdrawal
+    from harness.adaptive.stops import (
+        CostStop,
+        DecisionStop,
+        EndReason,
+        StandardErrorStop,
+        Stop,
+        StopRule,
+        StopView,
+        TasksStop,
+        TimeStop,
+    )
 
 # Where each public name lives. They are imported when they are asked for: an engine needs no optimiser, and scipy's
 # weighs more than the rest of a coordinator.
@@ -39,6 +50,7 @@ _HOMES = {
     "bank": "Bank prior_bank",
     "bank_file": "load_bank save_bank",
     "calibration": "Calibration CalibrationSettings calibrate",
+    "decision": "Baseline Decision DecisionSettings Verdict decide",
     "engine": "AdaptiveEngine EngineSettings",
     "errors": "AdaptiveError",
     "estimators": "Estimate Estimator PIrt PosteriorPredictive estimator_named",
@@ -48,8 +60,8 @@ _HOMES = {
     "responses": "Responses",
     "selection": "Candidate Choice",
     "simulate": "Population simulate_population",
-    "state": "AbilityState Withdrawal",
-    "stops": "EndReason StandardErrorStop Stop StopRule StopView TasksStop",
+    "state": "AbilityState Spent Withdrawal",
+    "stops": "CostStop DecisionStop EndReason StandardErrorStop Stop StopRule StopView TasksStop TimeStop",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
@@ -65,12 +77,17 @@ __all__ = [
     "AdaptiveEngine",
     "AdaptiveError",
     "Bank",
+    "Baseline",
     "Calibration",
     "CalibrationSettings",
     "Candidate",
     "Choice",
     "Convergence",
+    "CostStop",
     "DOptimal",
+    "Decision",
+    "DecisionSettings",
+    "DecisionStop",
     "EndReason",
     "EngineSettings",
     "Estimate",
@@ -84,13 +101,17 @@ __all__ = [
     "Provenance",
     "Random",
     "Responses",
+    "Spent",
     "StandardErrorStop",
     "Stop",
     "StopRule",
     "StopView",
     "TasksStop",
+    "TimeStop",
+    "Verdict",
     "Withdrawal",
     "calibrate",
+    "decide",
     "estimator_named",
     "load_bank",
     "policy_named",

@@ -25,7 +25,7 @@ from harness.adaptive.estimators.protocol import estimate_of, widened
 from harness.adaptive.evidence import Draw
 from harness.adaptive.policies import DOptimal, Policy
 from harness.adaptive.selection import Choice, Lot, drawable, select
-from harness.adaptive.state import AbilityState, Withdrawal
+from harness.adaptive.state import NOT_KNOWN, AbilityState, Spent, Withdrawal
 from harness.adaptive.stops import EndReason, Stop, StopRule, StopView, TasksStop
 
 DEFAULT_TASKS = 200
@@ -134,9 +134,9 @@ class AdaptiveEngine:
         """
         self._draws[item] = draw
 
-    def observe(self, item: str, passed: bool | int, trials: int = 1) -> None:
-        """Take in an outcome: passed or not, or the number of passes in `trials` attempts. The same outcome told again
-        is ignored.
+    def observe(self, item: str, passed: bool | int, trials: int = 1, spent: Spent = NOT_KNOWN) -> None:
+        """Take in an outcome: passed or not, or the number of passes in `trials` attempts, and what they took together,
+        where that is known. The same outcome told again is ignored.
 
         Raises
         ------
@@ -146,27 +146,28 @@ class AdaptiveEngine:
             On a second, different outcome, a withdrawn item, or impossible counts.
         """
         draw = self._draws.get(item)
-        state = self._state.observe(self._position(item), int(passed), trials, draw)
+        state = self._state.observe(self._position(item), int(passed), trials, draw, spent)
         if state is self._state:
             return
         self._state = state
-        event = {"kind": "observe", "item": item, "passed": passed if trials != 1 else bool(passed)}
+        event: dict[str, Any] = {"kind": "observe", "item": item, "passed": passed if trials != 1 else bool(passed)}
         if trials != 1:
             event["trials"] = trials
         if draw is not None:
             event["draw"] = draw.as_list()
-        self._events.append(event)
+        self._events.append({**event, **spent.as_event()})
 
-    def withdraw(self, item: str, kind: Withdrawal | str, reason: str = "") -> None:
+    def withdraw(self, item: str, kind: Withdrawal | str, reason: str = "", spent: Spent = NOT_KNOWN) -> None:
         """Take an item out of the pool: "unavailable" (leaves the estimated population too) or "ungraded"
-        (stays in it).
+        (stays in it). What its attempt took counts all the same.
 
         Raises BankError on an unknown item, EngineError on another kind, StateError if it has an outcome or
         was withdrawn before.
         """
         meant = _withdrawal(kind)
-        self._state = self._state.withdraw(self._position(item), meant, reason)
-        self._events.append({"kind": "withdraw", "item": item, "as": meant.value, "reason": reason})
+        self._state = self._state.withdraw(self._position(item), meant, reason, spent)
+        event = {"kind": "withdraw", "item": item, "as": meant.value, "reason": reason}
+        self._events.append({**event, **spent.as_event()})
 
     def reinstate(self, item: str) -> None:
         """Put a withdrawn item back. Raises BankError on an unknown item, StateError if it was not withdrawn."""
@@ -201,13 +202,14 @@ class AdaptiveEngine:
         for number, event in enumerate(events):
             try:
                 kind, item = event["kind"], event["item"]
+                spent = Spent(event.get("cost_usd"), event.get("duration_s"))
                 if kind == "observe":
                     if "draw" in event:
                         probability, pool, random = event["draw"]
                         self.recall(item, Draw(float(probability), int(pool), bool(random)))
-                    self.observe(item, event["passed"], event.get("trials", 1))
+                    self.observe(item, event["passed"], event.get("trials", 1), spent)
                 elif kind == "withdraw":
-                    self.withdraw(item, event["as"], event["reason"])
+                    self.withdraw(item, event["as"], event["reason"], spent)
                 elif kind == "reinstate":
                     self.reinstate(item)
                 else:

@@ -17,7 +17,7 @@ flight are the caller's to list (`AbilityState.planning`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -36,13 +36,39 @@ class Withdrawal(Enum):
     UNGRADED = "ungraded"
 
 
+@dataclass(frozen=True)
+class Spent:
+    """What one attempt cost, in dollars, and how long it took, in seconds; None where not known, which is not 0.
+
+    Raises StateError on a number that is negative or not finite.
+    """
+
+    cost_usd: float | None = None
+    duration_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("cost_usd", "duration_s"):
+            amount = getattr(self, name)
+            if amount is not None and not 0.0 <= amount < float("inf"):
+                raise StateError(
+                    f"{amount}", place=name, remedy="Give a finite number of at least 0, or None where it is not known"
+                )
+
+    def as_event(self) -> dict[str, float]:
+        """The known amounts by name."""
+        return {name: amount for name, amount in asdict(self).items() if amount is not None}
+
+
+NOT_KNOWN = Spent()
+
+
 @dataclass(frozen=True, eq=False)
 class AbilityState:
     """θ̂, its covariance, and where every item stands. Begin with `AbilityState.start(bank)`.
 
     `theta` (d,) is the MAP; `covariance` (d, d) the inverse of the information there, prior included. `items`,
-    `passes`, `trials` and `draws` are in order of observation. `withdrawn` maps positions to (kind, reason). No array
-    is written to after construction.
+    `passes`, `trials` and `draws` are in order of observation. `withdrawn` maps positions to (kind, reason).
+    `spent` has one entry per outcome and per withdrawal. No array is written to after construction.
     """
 
     bank: Bank
@@ -55,6 +81,7 @@ class AbilityState:
     withdrawn: dict[int, tuple[Withdrawal, str]]
     open: BoolArray
     counted: BoolArray
+    spent: tuple[Spent, ...] = ()
 
     @classmethod
     def start(cls, bank: Bank) -> AbilityState:
@@ -70,9 +97,11 @@ class AbilityState:
             state = state.observe(item, passed)
         return state
 
-    def observe(self, item: int, passes: int, trials: int = 1, draw: Draw | None = None) -> AbilityState:
+    def observe(
+        self, item: int, passes: int, trials: int = 1, draw: Draw | None = None, spent: Spent = NOT_KNOWN
+    ) -> AbilityState:
         """The state with one more item's outcome: `passes` in `trials` attempts at it. The same outcome told again
-        changes nothing; `draw` says how the item came to be chosen.
+        changes nothing; `draw` says how the item came to be chosen, `spent` what all its attempts took.
 
         Raises
         ------
@@ -96,6 +125,7 @@ class AbilityState:
             passes=(*self.passes, passes),
             trials=(*self.trials, trials),
             draws=(*self.draws, draw),
+            spent=(*self.spent, spent),
         )
         loading = self.bank.alpha[item]
         p = sigmoid(np.atleast_1d(loading @ self.theta - self.bank.beta[item]))[0]
@@ -107,7 +137,7 @@ class AbilityState:
         still_open[item] = False
         return replace(grown, theta=theta, covariance=(inverse + inverse.T) / 2, open=still_open)
 
-    def withdraw(self, item: int, kind: Withdrawal, reason: str) -> AbilityState:
+    def withdraw(self, item: int, kind: Withdrawal, reason: str, spent: Spent = NOT_KNOWN) -> AbilityState:
         """The state without this item in the pool; θ̂ and information are as before. Raises StateError as
         `observe` does.
         """
@@ -118,7 +148,8 @@ class AbilityState:
             still_counted = self.counted.copy()
             still_counted[item] = False
         withdrawn = {**self.withdrawn, item: (kind, reason)}
-        return replace(self, withdrawn=withdrawn, open=still_open, counted=still_counted)
+        paid = (*self.spent, spent)
+        return replace(self, withdrawn=withdrawn, open=still_open, counted=still_counted, spent=paid)
 
     def reinstate(self, item: int) -> AbilityState:
         """The state with a withdrawn item open and counted again; raises StateError if it was not withdrawn."""

@@ -4,8 +4,20 @@ way it is empty.
 
 from __future__ import annotations
 
+from harness.adaptive.stops.decision import DecisionStop
 from harness.adaptive.stops.protocol import EndReason, Stop, StopRule, StopView
+from harness.adaptive.stops.spending import CostStop, TimeStop
 from harness.adaptive.stops.standard_error import StandardErrorStop
 from harness.adaptive.stops.tasks import TasksStop
 
-__all__ = ["EndReason", "StandardErrorStop", "Stop", "StopRule", "StopView", "TasksStop"]
+__all__ = [
+    "CostStop",
+    "DecisionStop",
+    "EndReason",
+    "StandardErrorStop",
+    "Stop",
+    "StopRule",
+    "StopView",
+    "TasksStop",
+    "TimeStop",
+]

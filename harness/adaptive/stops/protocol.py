@@ -16,6 +16,9 @@ class EndReason(Enum):
 
     TASKS = "tasks"
     STANDARD_ERROR = "standard_error"
+    COST = "cost"
+    TIME = "time"
+    DECISION = "decision"
     BUDGET = "budget"
     BANK_EXHAUSTED = "bank_exhausted"
     NONE_AVAILABLE = "none_available"
