@@ -7,6 +7,9 @@ else of the harness, hence its own root.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 
 class AdaptiveError(ValueError):
     """What was wrong (`problem`), where (`place`), and what to do (`remedy`)."""
@@ -16,6 +19,10 @@ class AdaptiveError(ValueError):
         self.place = place
         self.remedy = remedy
         super().__init__(f"{place}: {problem}. {remedy}")
+
+    def __reduce__(self) -> tuple[Callable[[str], AdaptiveError], tuple[str]]:
+        # A worker process sends its error home by pickling, and an exception's own way forgets keyword arguments.
+        return partial(type(self), place=self.place, remedy=self.remedy), (self.problem,)
 
 
 class ResponsesError(AdaptiveError):
