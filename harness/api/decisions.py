@@ -14,13 +14,14 @@ from harness.adaptive.decision import Baseline, DecisionSettings, decide, eviden
 from harness.adaptive.evidence import Evidence
 from harness.adaptive.state import Withdrawal
 from harness.api.adaptive import read_bank
-from harness.api.estimates import NO_BANK, Ending, endings
+from harness.api.estimates import NO_BANK
 from harness.api.request import DEFAULT_STORE
 from harness.api.stores import open_store
 from harness.records.base import Record
 from harness.records.errors import ConfigError
 from harness.records.run import RunRow
 from harness.report.decisions import DecisionReport
+from harness.report.endings import Ending, endings
 from harness.store.flat import agent_name
 
 

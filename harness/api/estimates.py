@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,10 +19,9 @@ from harness.api.request import DEFAULT_STORE
 from harness.api.stores import open_store
 from harness.protocols import EvidenceStore
 from harness.records.errors import ConfigError
-from harness.records.run import RunRow, TrialRow
-from harness.records.vocabulary import UNAVAILABLE_REASONS, Outcome
+from harness.records.run import RunRow
+from harness.report.endings import endings
 from harness.report.estimates import EstimateReport, SurpriseLine
-from harness.report.summary import last_attempts
 from harness.runner.schedule import STOP, UPDATE
 from harness.store.flat import agent_name
 
@@ -55,52 +53,21 @@ def engine_of(row: RunRow, store: EvidenceStore, bank: Bank | None = None) -> Ad
     With `bank` the run is read with that one, whatever it ran with; it is aligned with the run's tasks.
     """
     adaptive = row.config.adaptive
-    settings = EngineSettings(seed=row.config.seed) if adaptive is None else settings_for(adaptive)
-    settings = replace(settings, stops=())
     if adaptive is not None and adaptive.bank is not None and bank is None:
-        engine = AdaptiveEngine(read_bank(adaptive.bank, store), settings)
+        own = read_bank(adaptive.bank, store)
+        engine = AdaptiveEngine(own, replace(settings_for(adaptive, own, store), stops=()))
         engine.replay(event.payload for event in store.events(row.run, [UPDATE]))
         return engine
     tasks = row.config.tasks
-    engine = AdaptiveEngine(prior_bank(tasks) if bank is None else bank.align(tasks), settings)
+    known = prior_bank(tasks) if bank is None else bank.align(tasks)
+    asked = EngineSettings(seed=row.config.seed) if adaptive is None else settings_for(adaptive, known, store)
+    engine = AdaptiveEngine(known, replace(asked, stops=()))
     for task, ended in endings(store.trials(row.run)).items():
         if ended.graded:
             engine.observe(task, ended.passes, ended.graded)
         else:
             engine.withdraw(task, ended.without or Withdrawal.UNGRADED, ended.why)
     return engine
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How a task's repeats ended: `passes` of `graded`; where there is no grade, `without` says of what kind."""
-
-    passes: int
-    graded: int
-    version: str
-    without: Withdrawal | None = None
-    why: str = ""
-
-
-def endings(trials: Iterable[TrialRow]) -> dict[str, Ending]:
-    """By task, for every task with an ended trial: what its last attempts came to."""
-    by_task: dict[str, list[TrialRow]] = {}
-    for trial in last_attempts(trials):
-        if trial.result is not None:
-            by_task.setdefault(trial.task, []).append(trial)
-    return {task: _ending(ended) for task, ended in by_task.items()}
-
-
-def _ending(trials: list[TrialRow]) -> Ending:
-    results = [trial.result for trial in trials if trial.result is not None]
-    graded = [result.outcome is Outcome.PASSED for result in results if result.outcome.graded]
-    version = trials[-1].task_version
-    if graded:
-        return Ending(sum(graded), len(graded), version)
-    broken = any(result.reason in UNAVAILABLE_REASONS for result in results)
-    reason = results[-1].reason
-    kind = Withdrawal.UNAVAILABLE if broken else Withdrawal.UNGRADED
-    return Ending(0, 0, version, kind, reason.value if reason else "")
 
 
 def _report(row: RunRow, engine: AdaptiveEngine, ended: str | None) -> EstimateReport:

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.adaptive.bank import Bank
-from harness.adaptive.policies import policy_named
-from harness.api.adaptive import keep_bank, make_bank
+from harness.api.adaptive import SuiteNow, adaptive_config, check_names, make_bank
 from harness.api.preflight import adaptive_notes, check_key, check_on_suite, request_notes
 from harness.api.request import RunRequest
 from harness.api.simulated import Simulated, simulated
@@ -34,7 +33,7 @@ from harness.formats.suite import bundled_suites, select
 from harness.protocols import EvidenceStore, Grader
 from harness.records.base import digest_of, sha256_of
 from harness.records.errors import ConfigError
-from harness.records.run import AdaptiveConfig, RunConfig, RunRow
+from harness.records.run import RunConfig, RunRow
 from harness.records.suite import Suite
 from harness.runner.journal import utc_now
 
@@ -66,7 +65,7 @@ def prepare(request: RunRequest, stack: ExitStack, priced_on: date | None = None
     if plugin.needs_model and request.model is None:
         raise ConfigError(f"solver {request.solver!r} needs a model", remedy="give --model (and --base-url)")
     if request.adaptive is not None:
-        policy_named(request.adaptive.policy)
+        check_names(request.adaptive)
     simulation = None
     if request.simulation is not None:
         simulation = stack.enter_context(simulated(request, whole))
@@ -113,14 +112,8 @@ def new_row(prepared: Preparation, bank: Bank | None, store: EvidenceStore) -> R
     adaptive = None
     notes = prepared.notes
     if request.adaptive is not None and bank is not None:
-        asked = request.adaptive
-        adaptive = AdaptiveConfig(
-            stop=asked.stop,
-            stop_se=asked.stop_se,
-            policy=asked.policy,
-            bank=keep_bank(bank, store),
-            seed=asked.seed,
-        )
+        now = SuiteNow(suite.version, {task.id: task.version for task in suite.tasks})
+        adaptive = adaptive_config(request.adaptive, bank, now, store)
         notes += adaptive_notes(request, bank)
     asked_for = prepared.simulated.asked if prepared.simulated else request
     extra: dict[str, Any] = {"request": asked_for.plain(), "suite_tasks": prepared.suite_tasks, "notes": notes}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import importlib.resources
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from harness.formats.toml_lines import key_lines, nearest_line
 from harness.records.base import Record
@@ -38,15 +39,29 @@ class Request(Record):
 
 
 class AdaptiveRequest(Request):
-    """Choose tasks adaptively. The bank comes from `bank` (npz) or is calibrated on `history` (flat CSV)."""
+    """Choose tasks adaptively. The bank comes from `bank` (npz) or is calibrated on `history` (flat CSV).
+
+    The run stops at `stop` graded tasks, or before that at one of the others.
+    """
 
     stop: int = Field(default=200, gt=0)
     stop_se: float | None = Field(default=None, gt=0)  # percentage points
+    stop_cost: float | None = Field(default=None, gt=0)  # USD, of all attempts
+    stop_seconds: float | None = Field(default=None, gt=0)  # on the solvers' clocks, added up
+    stop_decision: str | None = None  # BASELINE:MARGIN, a run of the same store or a rate: 20251130-101500-ab12cd:2pp
     policy: str = "d_optimal"
+    estimator: str = "p_irt"
     history: str | None = None
     bank: str | None = None
     dims: int | None = Field(default=None, gt=0)  # None: chosen by held-out likelihood
     seed: int = 0
+
+    @field_validator("stop_decision")
+    @classmethod
+    def _a_baseline_and_a_margin(cls, value: str | None) -> str | None:
+        if value is not None:
+            read_decision(value)
+        return value
 
 
 class SimulationRequest(Request):
@@ -99,6 +114,32 @@ class RunRequest(Request):
                 " — give one of the two, or --prices FILE with the price"
             )
         return self
+
+
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%", re.ASCII)
+_POINTS = re.compile(r"(\d+(?:\.\d+)?) ?(?:pp)?", re.ASCII)
+
+
+def read_decision(text: str) -> tuple[str | float, float]:
+    """Baseline and margin of `BASELINE:MARGIN`: a run's id or a rate (a share), and a share. Raises ValueError."""
+    baseline, separator, margin = text.rpartition(":")
+    if not separator or not baseline:
+        raise ValueError("give BASELINE:MARGIN, such as 20251130-101500-ab12cd:2pp or 62.5%:2pp")
+    return read_baseline(baseline), read_points(margin)
+
+
+def read_baseline(text: str) -> str | float:
+    """A run's id as it is, a rate such as 62.5% as a share."""
+    rate = _PERCENT.fullmatch(text)
+    return text if rate is None else float(rate[1]) / 100
+
+
+def read_points(text: str) -> float:
+    """Percentage points such as 2pp or 0.5, as a share. Raises ValueError."""
+    found = _POINTS.fullmatch(text)
+    if found is None or not float(found[1]) < 100:
+        raise ValueError(f"{text!r} is no number of percentage points: 2pp is two points")
+    return float(found[1]) / 100
 
 
 KeyPath = tuple[str | int, ...]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from harness.api.decisions import GateRequest, gate
+from harness.api.request import read_baseline, read_points
 from harness.cli.exits import Exit
 from harness.cli.options import DEFAULT_STORE, AsJson, RunId, Store, print_json
 from harness.records.errors import ConfigError
@@ -21,8 +21,6 @@ Examples:
   assay gate latest --baseline 20251130-101500-ab12cd --margin 2pp
   assay gate latest --baseline 62.5% --margin 1pp --alpha 0.01
 """
-_PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%", re.ASCII)
-_POINTS = re.compile(r"(\d+(?:\.\d+)?) ?(?:pp)?", re.ASCII)
 
 
 @app.command("gate", epilog=EXAMPLES)
@@ -47,11 +45,10 @@ def command(
     Exits 0 for better and no worse, 4 for worse, 3 while undecided. The error rates hold however often it is asked
     while the run goes on.
     """
-    rate = _PERCENT.fullmatch(baseline)
     request = GateRequest(
         run=run,
-        baseline=baseline if rate is None else float(rate[1]) / 100,
-        margin=points(margin, "--margin"),
+        baseline=read_baseline(baseline),
+        margin=_points(margin),
         alpha=alpha,
         beta=beta,
         truth=_truth(truth),
@@ -68,12 +65,11 @@ def command(
     raise typer.Exit(verdicts.get(report.verdict, Exit.OK))
 
 
-def points(text: str, place: str) -> float:
-    """Percentage points such as 2pp or 0.5, as a share. Raises ConfigError."""
-    found = _POINTS.fullmatch(text)
-    if found is None:
-        raise ConfigError(f"{text!r} is no number of percentage points", place=place, remedy="2pp is two points")
-    return float(found[1]) / 100
+def _points(text: str) -> float:
+    try:
+        return read_points(text)
+    except ValueError as fault:
+        raise ConfigError(str(fault), place="--margin") from None
 
 
 def _truth(text: str) -> Literal["suite", "agent"]:

@@ -27,6 +27,10 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 Text = str | None
 RUN, ADAPTIVE = RunRequest.model_fields, AdaptiveRequest.model_fields
+POLICY = (
+    "Adaptive: d_optimal, pass_rate, random, rasch_fisher, mid_range, difficulty_strata, cost_aware, time_aware or"
+    " balanced (NAME:BASE for the last three), +SHARE for a share drawn at random."
+)
 EACH_TASKS = "each task's own"
 NAMES: dict[KeyPath, str] = {
     ("tasks",): "--task",
@@ -40,6 +44,7 @@ Examples:
   assay run configs/demo.toml
   assay run --suite terminal --solver reference --task 'csv-join/*'
   assay run --suite terminal --solver agent --model gpt-5-mini --adaptive --stop 200 --history runs.csv
+  assay run --suite terminal --solver agent --model gpt-5-mini --adaptive --bank bank.npz --stop-decision 62.5%:2pp
   assay run --suite terminal --solver agent --model my-model --base-url http://127.0.0.1:8000/v1 --prices prices.toml
   assay run --suite terminal --solver agent --model my-model --base-url http://127.0.0.1:8000/v1 --allow-unknown-price
 """
@@ -90,8 +95,21 @@ def run(
         int | None, typer.Option(help=_help("Adaptive: stop at this many graded tasks.", ADAPTIVE["stop"].default))
     ] = None,
     stop_se: Annotated[float | None, typer.Option(help="Adaptive: or at this standard error, in pp.")] = None,
-    policy: Annotated[
-        Text, typer.Option(help=_help("Adaptive: d_optimal, pass_rate or random.", ADAPTIVE["policy"].default))
+    stop_cost: Annotated[float | None, typer.Option(help="Adaptive: or at this cost of all attempts, in USD.")] = None,
+    stop_seconds: Annotated[
+        float | None, typer.Option(help="Adaptive: or at this time on the solver's clock, added up over the tasks.")
+    ] = None,
+    stop_decision: Annotated[
+        Text,
+        typer.Option(
+            metavar="BASELINE:MARGIN",
+            help="Adaptive: or once it is better, no worse or worse than a run of this store, or than a rate:"
+            " 20251130-101500-ab12cd:2pp, 62.5%:2pp.",
+        ),
+    ] = None,
+    policy: Annotated[Text, typer.Option(help=_help(POLICY, ADAPTIVE["policy"].default))] = None,
+    estimator: Annotated[
+        Text, typer.Option(help=_help("Adaptive: estimator of the full pass rate.", ADAPTIVE["estimator"].default))
     ] = None,
     history: Annotated[Text, typer.Option(help="Adaptive: flat CSV of past runs to calibrate on.")] = None,
     bank: Annotated[Text, typer.Option(help="Adaptive: a calibrated bank (npz) instead of a history.")] = None,
@@ -121,7 +139,17 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a solver on a suite, fixed or adaptively."""
-    chosen = {"stop": stop, "stop_se": stop_se, "policy": policy, "history": history, "bank": bank}
+    chosen = {
+        "stop": stop,
+        "stop_se": stop_se,
+        "stop_cost": stop_cost,
+        "stop_seconds": stop_seconds,
+        "stop_decision": stop_decision,
+        "policy": policy,
+        "estimator": estimator,
+        "history": history,
+        "bank": bank,
+    }
     wanted = {key: value for key, value in chosen.items() if value is not None}
     values: dict[str, Any] = {
         "suite": suite,

@@ -12,12 +12,30 @@ from harness.records.task import Budget
 from harness.records.trial import SolverSpec, TrialState
 
 
+class DecisionRule(Record):
+    """Stop once a run is known to be better, no worse or worse than a baseline; `margin` and `alpha` are shares.
+
+    The baseline is a `rate`, or another run's `outcomes`: a blob of JSON, {"suite": [task, …], "outcomes": {task:
+    [passes, trials]}}, so that what happens to that run later changes nothing here.
+    """
+
+    baseline: str  # the other run's id, or the rate as it was given
+    rate: float | None = None
+    outcomes: str | None = None
+    margin: float = Field(default=0.02, ge=0, lt=1)
+    alpha: float = Field(default=0.05, gt=0, lt=1)
+
+
 class AdaptiveConfig(Record):
-    """How the next task is chosen and when to stop."""
+    """How the next task is chosen and when to stop: at `stop` graded tasks, or before that for one of the others."""
 
     stop: int = Field(default=200, gt=0)
     stop_se: float | None = Field(default=None, gt=0)  # percentage points
+    stop_cost: float | None = Field(default=None, gt=0)  # USD
+    stop_seconds: float | None = Field(default=None, gt=0)  # on the solvers' clocks, added up
+    stop_decision: DecisionRule | None = None
     policy: str = "d_optimal"
+    estimator: str = "p_irt"
     bank: str | None = None  # blob digest of the bank this run uses
     seed: int = 0
 

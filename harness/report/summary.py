@@ -21,6 +21,7 @@ from harness.runner.run import HALTED, RESUMED, STARTED
 from harness.runner.schedule import STOP
 from harness.store.flat import agent_name
 
+ENOUGH = frozenset({"standard_error", "cost", "time", "decision"})  # why a run may stop before its number of tasks
 Estimator = Callable[[RunRow, EvidenceStore], Estimate | None]
 
 
@@ -203,13 +204,13 @@ def last_attempts(rows: Iterable[TrialRow]) -> tuple[TrialRow, ...]:
 
 
 def _planned(row: RunRow, store: EvidenceStore) -> int:
-    """Slots that must have a grade. An adaptive run that met its standard error needs no more than it has."""
+    """Slots that must have a grade. An adaptive run that stopped for a reason of its own needs no more than it has."""
     config = row.config
     if config.adaptive is None:
         return len(config.tasks) * config.repeats
     planned = min(config.adaptive.stop, len(config.tasks))
     stops = [event.payload for event in store.events(row.run, [STOP])]
-    if stops and stops[-1]["reason"] == "standard_error":
+    if stops and stops[-1]["reason"] in ENOUGH:
         return min(planned, int(stops[-1]["executed"]))
     return planned
 

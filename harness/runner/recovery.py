@@ -53,7 +53,12 @@ def restored_schedule(row: RunRow, services: Services, engine: AdaptiveEngine | 
         slots = planned_slots(row.config)
         return FixedSchedule(open_slots(slots, rows), len(slots))
     choices = [event.payload for event in store.events(run, [CHOICE])]
-    schedule.restore(choices, [event.payload for event in store.events(run, [UPDATE])])
+    updates = [event.payload for event in store.events(run, [UPDATE])]
+    schedule.restore(choices, updates)
+    told = {update["item"] for update in updates}  # what these took is in their updates
+    for trial in sorted(rows, key=lambda trial: trial.attempt):
+        if trial.result is not None and trial.task not in told:
+            schedule.attempted(trial.slot, trial.result)
     settle_missed(run, rows, schedule, services)
     # Chosen slots without a grade go first, as many as the stop has room for; withdrawn items come back for them.
     room = max(0, schedule.planned - schedule.engine.estimate().executed)

@@ -122,6 +122,7 @@ class Run:
         del self._in_flight[slot.number]
         self._tally.in_flight.pop(slot.number, None)
         retry = self._retries(slot, result)
+        self.schedule.attempted(slot.number, result)
         self._halting, halt = self._halting.after(result, settled=not retry)
         if halt is not None and self.halted is None:
             self.halted, retry = halt, False

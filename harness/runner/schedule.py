@@ -15,6 +15,8 @@ from harness.adaptive.engine import AdaptiveEngine
 from harness.adaptive.estimators import Estimate
 from harness.adaptive.evidence import Draw
 from harness.adaptive.selection import Choice
+from harness.adaptive.state import NOT_KNOWN, Spent
+from harness.records.grade import TrialResult
 from harness.records.vocabulary import UNAVAILABLE_REASONS, Outcome, Reason
 
 CHOICE = "adaptive.choice"
@@ -44,6 +46,10 @@ class Schedule(Protocol):
         """The next slot given the tasks in flight, or None when there is nothing to start now."""
         ...
 
+    def attempted(self, slot: int, result: TrialResult) -> None:
+        """An attempt at a slot has ended, whether or not another follows: what it took counts."""
+        ...
+
     def settle(self, slot: Slot, outcome: Outcome, reason: Reason | None) -> RunEvents:
         """A slot's last attempt in this process has ended."""
         ...
@@ -62,6 +68,9 @@ class FixedSchedule:
 
     def next(self, in_flight: Sequence[str]) -> tuple[Slot | None, RunEvents]:
         return (self._waiting.popleft() if self._waiting else None), []
+
+    def attempted(self, slot: int, result: TrialResult) -> None:
+        """Nothing: a fixed plan does not depend on what it takes."""
 
     def settle(self, slot: Slot, outcome: Outcome, reason: Reason | None) -> RunEvents:
         return []
@@ -82,6 +91,7 @@ class AdaptiveSchedule:
     waiting: deque[Slot] = field(default_factory=deque)
     next_number: int = 0
     _stopped: bool = False
+    _attempts: dict[int, list[TrialResult]] = field(default_factory=dict)  # by slot, since it was last settled
 
     def next(self, in_flight: Sequence[str]) -> tuple[Slot | None, RunEvents]:
         if self.waiting:
@@ -96,15 +106,19 @@ class AdaptiveSchedule:
             return None, [(STOP, step.as_event())]
         return None, []
 
+    def attempted(self, slot: int, result: TrialResult) -> None:
+        self._attempts.setdefault(slot, []).append(result)
+
     def settle(self, slot: Slot, outcome: Outcome, reason: Reason | None) -> RunEvents:
         if reason is Reason.CANCELLED:
             return []  # still wanted: resume runs it
         before = len(self.engine.events)
+        spent = spent_on(self._attempts.pop(slot.number, []))
         if outcome.graded:
-            self.engine.observe(slot.task, outcome is Outcome.PASSED)
+            self.engine.observe(slot.task, outcome is Outcome.PASSED, spent=spent)
         else:
             kind = "unavailable" if reason in UNAVAILABLE_REASONS else "ungraded"
-            self.engine.withdraw(slot.task, kind, reason.value if reason else outcome.value)
+            self.engine.withdraw(slot.task, kind, reason.value if reason else outcome.value, spent)
         return [(UPDATE, event) for event in self.engine.events[before:]]
 
     def estimate(self) -> Estimate | None:
@@ -128,3 +142,12 @@ class AdaptiveSchedule:
             if slot.task in withdrawn:
                 self.engine.reinstate(slot.task)
         return [(UPDATE, event) for event in self.engine.events[before:]]
+
+
+def spent_on(attempts: Sequence[TrialResult]) -> Spent:
+    """What attempts took together; a sum with an unknown part is not known."""
+    if not attempts:
+        return NOT_KNOWN
+    costs = [result.cost_usd for result in attempts]
+    known = [cost for cost in costs if cost is not None]
+    return Spent(sum(known) if len(known) == len(costs) else None, sum(result.seconds for result in attempts))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from harness.adaptive import AdaptiveEngine, Bank
 from harness.api.adaptive import keep_bank, settings_for
+from harness.records.grade import TrialResult
 from harness.records.run import AdaptiveConfig
 from harness.records.trial import TrialPlan, trial_id
 from harness.records.vocabulary import Outcome, Reason
@@ -19,13 +21,22 @@ Outcomes = Mapping[str, Outcome | Reason]
 
 
 def adaptive_run(
-    folder: Path, bank: Bank, outcomes: Outcomes, run: str = "run-a", policy: str = "d_optimal", stop: int = 10
+    folder: Path,
+    bank: Bank,
+    outcomes: Outcomes,
+    run: str = "run-a",
+    policy: str = "d_optimal",
+    stop: int = 10,
+    **changes: Any,
 ) -> AdaptiveEngine:
-    """Store an adaptive run to its stop; returns the engine that ran it. A reason stands for a trial without grade."""
+    """Store an adaptive run to its stop; returns the engine that ran it. A reason stands for a trial without grade.
+
+    `changes` are further fields of its `AdaptiveConfig`.
+    """
     with SqliteStore(folder) as store:
-        config = AdaptiveConfig(stop=stop, policy=policy, bank=keep_bank(bank, store), seed=5)
+        config = AdaptiveConfig(stop=stop, policy=policy, bank=keep_bank(bank, store), seed=5, **changes)
         store.create_run(run_row(run, tasks=bank.item_ids, adaptive=config))
-        engine, journal = AdaptiveEngine(bank, settings_for(config)), Journal(store, run)
+        engine, journal = AdaptiveEngine(bank, settings_for(config, bank, store)), Journal(store, run)
         schedule = AdaptiveSchedule(engine, stop)
         while True:
             slot, events = schedule.next(())
@@ -38,7 +49,7 @@ def adaptive_run(
             outcome = outcomes[slot.task]
             ended = (outcome, None) if isinstance(outcome, Outcome) else (Outcome.UNGRADED, outcome)
             store.plan([_plan(run, slot.number, slot.task)])
-            _end(store, trial_id(run, slot.number, 1), *ended)
+            schedule.attempted(slot.number, _end(store, trial_id(run, slot.number, 1), *ended))
             for kind, payload in schedule.settle(slot, *ended):
                 assert kind == UPDATE
                 journal.note(kind, payload)
@@ -66,6 +77,9 @@ def _plan(run: str, slot: int, task: str, repeat: int = 0) -> TrialPlan:
     return trial_plan(run, slot, repeat=repeat, task=TASK.model_copy(update={"id": task}))
 
 
-def _end(store: SqliteStore, trial: str, outcome: Outcome, reason: Reason | None = None) -> None:
+def _end(store: SqliteStore, trial: str, outcome: Outcome, reason: Reason | None = None) -> TrialResult:
     result = result_of(trial, outcome)
-    store.finish(result if reason is None else result.model_copy(update={"reason": reason}), [move(trial, "done")])
+    if reason is not None:
+        result = result.model_copy(update={"reason": reason})
+    store.finish(result, [move(trial, "done")])
+    return result

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.adaptive import save_bank
-from harness.cli.gate import points
+from harness.api.request import read_points
 from harness.records.vocabulary import Outcome
 from tests.adaptive.banks import random_bank
 from tests.api.stored_runs import adaptive_run, fixed_run
@@ -76,4 +76,4 @@ def test_a_gate_that_cannot_be_meant_is_exit_2(store: Path, arguments: tuple[str
 
 @pytest.mark.parametrize(("text", "share"), [("2pp", 0.02), ("0.5", 0.005), ("10 pp", 0.1)])
 def test_percentage_points(text: str, share: float) -> None:
-    assert points(text, "--margin") == share
+    assert read_points(text) == share

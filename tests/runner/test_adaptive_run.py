@@ -151,3 +151,17 @@ async def test_a_dead_engine_does_not_drain_the_pool(bank: Bank) -> None:
     summary = summarise(services.store, "r1")
     assert summary.outcomes[Outcome.PASSED] + summary.outcomes[Outcome.FAILED] == STOP
     assert summary.outcomes[Outcome.UNGRADED] == 0
+
+
+async def test_what_a_task_took_is_told_with_its_outcome_every_attempt_included(bank: Bank) -> None:
+    fault = Trouble("exec", fault=lost(Reason.CONTAINER_LOST))
+    services = make_services(half, provider=MemorySandboxProvider(troubles=[fault]))
+    row = await start(services, bank, retries=1)
+    updates = {event.payload["item"]: event.payload for event in services.store.events(row.run, [UPDATE])}
+    rows = services.store.trials(row.run)
+    assert {trial.attempt for trial in rows} == {1, 2}
+    for item, update in updates.items():
+        results = [trial.result for trial in rows if trial.task == item and trial.result is not None]
+        assert update["duration_s"] == pytest.approx(sum(result.seconds for result in results))
+        costs = [result.cost_usd for result in results]
+        assert update.get("cost_usd") == (None if None in costs else sum(cost or 0.0 for cost in costs))
