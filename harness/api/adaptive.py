@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,12 +52,13 @@ def read_bank(digest: str, store: EvidenceStore) -> Bank:
         return load_bank(path)
 
 
-def check_names(request: AdaptiveRequest) -> None:
+def check_names(policies: Iterable[str], estimator: str) -> None:
     """Before anything is spent: raises EngineError for a policy or an estimator that there is not."""
     one = np.ones(1)
     everything = ItemTraits(one, one, one, ("group",), None, one, 1)
-    policy_for(request.policy, prior_bank(("item",)), everything)
-    estimator_named(request.estimator)
+    for policy in policies:
+        policy_for(policy, prior_bank(("item",)), everything)
+    estimator_named(estimator)
 
 
 @dataclass(frozen=True)

@@ -32,13 +32,17 @@ def calibrate_history(request: CalibrationRequest) -> Bank:
         window_days=request.window_days,
         half_life_days=request.half_life_days,
     )
-    start = None if request.start is None else load_bank(request.start)
-    bank = calibrate(responses_of(history), settings, start).bank
-    bank = replace(bank, cost_usd=_mean(history.cost_usd), duration_s=_mean(history.seconds))
+    bank = bank_of(history, settings, None if request.start is None else load_bank(request.start))
     if len(history.suite_versions) < 2:
         return bank
     note = f"{len(history.suite_versions)} suite versions: equal task names may be different tasks"
     return replace(bank, provenance=replace(bank.provenance, notes=(*bank.provenance.notes, note)))
+
+
+def bank_of(history: History, settings: CalibrationSettings, start: Bank | None = None) -> Bank:
+    """The bank of a history, with what its tasks cost and took."""
+    bank = calibrate(responses_of(history), settings, start).bank
+    return replace(bank, cost_usd=_mean(history.cost_usd), duration_s=_mean(history.seconds))
 
 
 def _mean(amounts: Amounts | None) -> Amounts | None:

@@ -65,7 +65,7 @@ def prepare(request: RunRequest, stack: ExitStack, priced_on: date | None = None
     if plugin.needs_model and request.model is None:
         raise ConfigError(f"solver {request.solver!r} needs a model", remedy="give --model (and --base-url)")
     if request.adaptive is not None:
-        check_names(request.adaptive)
+        check_names((request.adaptive.policy,), request.adaptive.estimator)
     simulation = None
     if request.simulation is not None:
         simulation = stack.enter_context(simulated(request, whole))

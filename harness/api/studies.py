@@ -11,11 +11,11 @@ from pydantic import Field
 from harness.adaptive.arrays import FloatArray, IntArray, normal_quantile
 from harness.adaptive.bank import Bank
 from harness.adaptive.bank_file import load_bank
-from harness.adaptive.calibration import CalibrationSettings, calibrate
+from harness.adaptive.calibration import CalibrationSettings
 from harness.adaptive.estimators import estimator_named
-from harness.adaptive.policies import policy_named
 from harness.adaptive.trajectories import Study, run_study
-from harness.api.banks import responses_of
+from harness.api.adaptive import check_names, policy_of
+from harness.api.banks import bank_of, responses_of
 from harness.records.base import Record
 from harness.records.errors import ConfigError
 from harness.report.studies import PolicyLine, PolicyStudy
@@ -51,6 +51,7 @@ def simulate(request: StudyRequest) -> PolicyStudy:
     Raises ConfigError with file and line, AdaptiveError for a policy, estimator or bank that cannot be used.
     """
     history = read_history(*request.history)
+    check_names(request.policies, request.estimator)
     graded = history.trials.sum(axis=1) > 0
     history = history.only(np.flatnonzero(graded).tolist())
     notes: list[str] = [] if graded.all() else [f"{int((~graded).sum())} runs without any grade left out"]
@@ -92,7 +93,7 @@ def _folds(request: StudyRequest, history: History, notes: list[str]) -> Iterato
     settings = CalibrationSettings(seed=request.seed)
     for part in range(parts):
         rest = history.only(np.flatnonzero(parts_of_runs != part).tolist())
-        yield _Fold(calibrate(responses_of(rest), settings).bank, np.flatnonzero(parts_of_runs == part))
+        yield _Fold(bank_of(rest, settings), np.flatnonzero(parts_of_runs == part))
     notes.append(f"banks calibrated {parts} times, each without the agents that it was tried on")
 
 
@@ -121,9 +122,10 @@ class _Replays:
 
     def over(self, folds: Sequence[_Fold]) -> list[PolicyLine]:
         request, history = self.request, self.history
-        policy, estimator = policy_named(self.policy), estimator_named(request.estimator)
+        estimator = estimator_named(request.estimator)
         errors, spreads, rows, items = [], [], [], []
         for fold in folds:
+            policy = policy_of(self.policy, fold.bank, self.steps[-1])
             passes = history.passes[fold.rows].astype(np.float64)
             trials = history.trials[fold.rows].astype(np.float64)
             for repeat in range(request.repeats):

@@ -25,7 +25,9 @@ Examples:
 @app.command("simulate", epilog=EXAMPLES)
 def command(
     history: Annotated[list[Path], typer.Option(help="Flat CSV of past runs to replay; repeatable.")],
-    policy: Annotated[list[str], typer.Option(help="d_optimal, pass_rate, random, or NAME+SHARE; repeatable.")],
+    policy: Annotated[
+        list[str], typer.Option(help="As of `assay run --policy`: d_optimal, pass_rate+0.1, …; repeatable.")
+    ],
     bank: Annotated[
         Path | None, typer.Option(help="The bank to use; else one per tenth of the agents, calibrated on the others.")
     ] = None,

@@ -43,7 +43,7 @@ def configured(request: AdaptiveRequest, bank: Bank = BANK) -> tuple[RunConfig, 
 )
 def test_every_policy_can_be_asked_for_by_name(policy: str) -> None:
     request = AdaptiveRequest(policy=policy, estimator="sample_mean")
-    check_names(request)
+    check_names((policy,), request.estimator)
     engine = engine_for(*configured(request))
     assert engine.settings.estimator.name == "sample_mean"
     assert not isinstance(engine.next(), Stop)
@@ -51,12 +51,12 @@ def test_every_policy_can_be_asked_for_by_name(policy: str) -> None:
 
 def test_a_policy_that_needs_costs_is_refused_where_the_bank_has_none() -> None:
     request = AdaptiveRequest(policy="cost_aware")
-    check_names(request)
+    check_names((request.policy,), request.estimator)
     with pytest.raises(AdaptiveError, match=r"cost_usd.*history"):
         configured(request, PLAIN)
-    for wrong in (AdaptiveRequest(policy="best"), AdaptiveRequest(estimator="best")):
+    for policy, estimator in (("best", "p_irt"), ("random", "best")):
         with pytest.raises(AdaptiveError, match="'best'"):
-            check_names(wrong)
+            check_names(("random", policy), estimator)
 
 
 def test_a_cost_of_nothing_is_not_known_and_folders_are_groups() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from harness.adaptive import (
     AdaptiveError,
+    Bank,
     Calibration,
     CalibrationSettings,
     Responses,
@@ -78,11 +79,11 @@ def test_errors_fall_and_costs_rise_with_tasks(history: Path, bank: Path) -> Non
 def test_without_a_bank_nobody_is_in_the_bank_that_tries_him(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[frozenset[str]] = []
 
-    def spied(responses: Responses, settings: CalibrationSettings) -> Calibration:
+    def spied(responses: Responses, settings: CalibrationSettings, start: Bank | None) -> Calibration:
         seen.append(frozenset(name.split()[0] for name in responses.run_ids))
-        return calibrate(responses, settings)
+        return calibrate(responses, settings, start)
 
-    monkeypatch.setattr("harness.api.studies.calibrate", spied)
+    monkeypatch.setattr("harness.api.banks.calibrate", spied)
     study = simulate(request(history, folds=4, stop=10, repeats=1))
     everyone = frozenset(read_history(history).agents)
     left_out = [everyone - rest for rest in seen]
@@ -97,6 +98,14 @@ def test_a_bank_that_has_seen_the_history_is_said_to_flatter_itself(history: Pat
     part = tmp_path / "part.csv"
     part.write_text("\n".join(history.read_text().splitlines()[: 1 + 24 * 5]) + "\n")
     assert "5 of 5 runs are no later than" in " ".join(simulate(request(part, path, stop=5)).notes)
+
+
+def test_policies_may_go_by_what_tasks_cost(history: Path) -> None:
+    study = simulate(request(history, folds=2, policies=("pass_rate", "cost_aware"), stop=10, repeats=1))
+    dear, cheap = (line.cost_usd for line in study.lines)
+    assert dear is not None
+    assert cheap is not None
+    assert cheap < 0.75 * dear
 
 
 def test_runs_without_a_grade_are_left_out_and_said(history: Path, bank: Path, tmp_path: Path) -> None:
