@@ -26,6 +26,16 @@ if TYPE_CHECKING:
     from harness.adaptive.errors import AdaptiveError
     from harness.adaptive.estimators import Estimate, Estimator, PIrt, PosteriorPredictive, estimator_named
     from harness.adaptive.likelihood import Priors
+    from harness.adaptive.maintenance import (
+        DriftState,
+        Finding,
+        FindingKind,
+        Severity,
+        ability_range,
+        full_run_check,
+        full_run_due,
+        item_drift,
+    )
     from harness.adaptive.policies import DOptimal, PassRate, Policy, Random, policy_named
     from harness.adaptive.provenance import Convergence, Provenance
     from harness.adaptive.responses import Responses
@@ -55,6 +65,7 @@ _HOMES = {
     "errors": "AdaptiveError",
     "estimators": "Estimate Estimator PIrt PosteriorPredictive estimator_named",
     "likelihood": "Priors",
+    "maintenance": "DriftState Finding FindingKind Severity ability_range full_run_check full_run_due item_drift",
     "policies": "DOptimal PassRate Policy Random policy_named",
     "provenance": "Convergence Provenance",
     "responses": "Responses",
@@ -88,10 +99,13 @@ __all__ = [
     "Decision",
     "DecisionSettings",
     "DecisionStop",
+    "DriftState",
     "EndReason",
     "EngineSettings",
     "Estimate",
     "Estimator",
+    "Finding",
+    "FindingKind",
     "PIrt",
     "PassRate",
     "Policy",
@@ -101,6 +115,7 @@ __all__ = [
     "Provenance",
     "Random",
     "Responses",
+    "Severity",
     "Spent",
     "StandardErrorStop",
     "Stop",
@@ -110,9 +125,13 @@ __all__ = [
     "TimeStop",
     "Verdict",
     "Withdrawal",
+    "ability_range",
     "calibrate",
     "decide",
     "estimator_named",
+    "full_run_check",
+    "full_run_due",
+    "item_drift",
     "load_bank",
     "policy_named",
     "prior_bank",
