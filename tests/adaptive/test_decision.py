@@ -211,6 +211,18 @@ def test_false_alarms_and_misses_of_adaptive_runs_stay_under_their_rates() -> No
     assert tasks.mean() < 80
 
 
+def test_widening_by_factor_or_by_tasks_widens_the_bounds_alike() -> None:
+    run = evidence_of(BANK, *tables(1, 0.5))
+    tasks = int(run.executed)
+    plain = decide(run, 0.5)
+    twice = decide(run, 0.5, settings=DecisionSettings(widening=2.0))
+    assert twice.standard_error == pytest.approx(2 * plain.standard_error)
+    assert twice.upper - twice.lower > plain.upper - plain.lower
+    pairs = DecisionSettings(widening=((tasks - 10, 1.0), (tasks + 10, 3.0)))
+    assert decide(run, 0.5, settings=pairs) == twice
+    assert DecisionSettings(widening=()).widening_at(5) == 1.0
+
+
 def test_what_cannot_be_compared_is_refused() -> None:
     run = evidence_of(BANK, *tables(1))
     other = evidence_of(prior_bank(["x"]), np.ones(1), np.ones(1))
