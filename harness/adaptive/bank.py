@@ -14,11 +14,14 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from harness.adaptive.arrays import BoolArray, FloatArray, IntArray, frozen, frozen_mask, sigmoid
 from harness.adaptive.errors import BankError
+from harness.adaptive.fit_report import FitReport
+from harness.adaptive.plan import Backtest
 from harness.adaptive.provenance import Convergence, Provenance
 
 UNKNOWN_ITEM = "unknown to the bank"
@@ -46,6 +49,8 @@ class Bank:
         held-out outcomes; whoever ignores them has the simplest model that is about as good.
     cost_usd, duration_s : (N,) what an attempt at each item took on average in the history, NaN where not known; None
         where nothing is.
+    backtest : which way of testing did best on past agents, and how far to trust its intervals, or None.
+    report : how well the calibration fits its history, or None; restricting or extending the bank leaves it as it is.
 
     Raises
     ------
@@ -65,6 +70,8 @@ class Bank:
     alternatives: tuple[Alternative, ...] = ()
     cost_usd: FloatArray | None = None
     duration_s: FloatArray | None = None
+    report: FitReport | None = None
+    backtest: Backtest | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "item_ids", tuple(self.item_ids))
@@ -159,6 +166,10 @@ class Bank:
             digest.update(name.encode() + amounts.astype("<f8").tobytes())
         for other in self.alternatives:
             digest.update(f"{other.weight!r} {other.bank.digest}".encode())
+        if self.report is not None:
+            digest.update(json.dumps(self.report.as_dict(), sort_keys=True).encode())
+        if self.backtest is not None:
+            digest.update(json.dumps(self.backtest.as_dict(), sort_keys=True).encode())
         return digest.hexdigest()
 
     def probability(self, theta: FloatArray) -> FloatArray:
@@ -195,7 +206,7 @@ class Bank:
             item_covariance=covariance,
             provenance=provenance,
             alternatives=self._alternatives(lambda bank: bank.restrict(items)),
-            **{name: amounts[chosen] for name, amounts in self._amounts()},
+            **self._changed_amounts(lambda amounts: amounts[chosen]),
         )
 
     def extend(self, items: Sequence[str]) -> Bank:
@@ -229,13 +240,16 @@ class Bank:
             item_covariance=covariance,
             provenance=replace(self.provenance, held_out=held_out),
             alternatives=self._alternatives(lambda bank: bank.extend(items)),
-            **{name: np.append(amounts, np.full(len(items), np.nan)) for name, amounts in self._amounts()},
+            **self._changed_amounts(lambda amounts: np.append(amounts, np.full(len(items), np.nan))),
         )
 
     def _amounts(self) -> list[tuple[str, FloatArray]]:
         """What is known of costs and durations, by field."""
         known = (("cost_usd", self.cost_usd), ("duration_s", self.duration_s))
         return [(name, amounts) for name, amounts in known if amounts is not None]
+
+    def _changed_amounts(self, change: Callable[[FloatArray], FloatArray]) -> dict[str, Any]:
+        return {name: change(amounts) for name, amounts in self._amounts()}
 
     def _alternatives(self, change: Callable[[Bank], Bank]) -> tuple[Alternative, ...]:
         return tuple(Alternative(other.weight, change(other.bank)) for other in self.alternatives)

@@ -3,7 +3,8 @@ the same bank.
 
 Members: `alpha`, `beta`, `prior_mean`, `prior_covariance`, `calibrated`, `item_covariance` (absent if None),
 the same of each alternative with `alternative_0_` and on before the name, and `document`, the UTF-8 bytes of
-{"format": 2, "item_ids": […], "provenance": {…}, "alternatives": [{"weight", "provenance"}, …], "digest": …}, and
+{"format": 2, "item_ids": […], "provenance": {…}, "alternatives": [{"weight", "provenance"}, …], "report": …,
+"backtest": …, "digest": …}, and
 `cost_usd` and `duration_s` where known. Reading derives the digest again.
 """
 
@@ -21,6 +22,8 @@ import numpy as np
 
 from harness.adaptive.bank import Alternative, Bank
 from harness.adaptive.errors import BankFileError
+from harness.adaptive.fit_report import FitReport
+from harness.adaptive.plan import Backtest
 from harness.adaptive.provenance import Provenance
 
 FORMAT = 2
@@ -44,6 +47,8 @@ def save_bank(bank: Bank, path: str | os.PathLike[str]) -> None:
         "alternatives": [
             {"weight": other.weight, "provenance": other.bank.provenance.as_dict()} for other in bank.alternatives
         ],
+        "report": None if bank.report is None else bank.report.as_dict(),
+        "backtest": None if bank.backtest is None else bank.backtest.as_dict(),
         "digest": bank.digest,
     }
     members["document"] = np.frombuffer(json.dumps(document, sort_keys=True).encode(), dtype=np.uint8)
@@ -97,6 +102,8 @@ def load_bank(path: str | os.PathLike[str]) -> Bank:
             alternatives=others,
             cost_usd=arrays.get("cost_usd"),
             duration_s=arrays.get("duration_s"),
+            report=None if document.get("report") is None else FitReport.from_dict(document["report"]),
+            backtest=None if document.get("backtest") is None else Backtest.from_dict(document["backtest"]),
         )
         stated = document["digest"]
     except (ValueError, KeyError, TypeError) as fault:

@@ -17,6 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from harness.adaptive.arrays import FloatArray
 from harness.adaptive.bank import Bank
 from harness.adaptive.errors import EngineError, StateError, UnconvergedBankError
@@ -36,6 +38,8 @@ class EngineSettings:
     """`stops` are asked in order, the first with a reason wins; `level` is that of the interval; `top`
     candidates go into a choice.
 
+    `widening`: (executed tasks, factor) pairs by tasks: what the standard error is multiplied by, between them by
+    linear interpolation, beyond them as at the nearest (`Backtest.widening`); none: 1.
     `allow_unconverged` uses a bank whose fit did not converge, which is otherwise refused.
     """
 
@@ -44,6 +48,7 @@ class EngineSettings:
     stops: tuple[StopRule, ...] = (TasksStop(DEFAULT_TASKS),)
     seed: int = 0
     level: float = 0.95
+    widening: tuple[tuple[int, float], ...] = ()
     top: int = 5
     allow_unconverged: bool = False
 
@@ -104,6 +109,7 @@ class AdaptiveEngine:
             "estimator": self._settings.estimator.name,
             "seed": self._settings.seed,
             "level": self._settings.level,
+            "widening": [list(pair) for pair in self._settings.widening],
             "stops": [repr(rule) for rule in self._settings.stops],
         }
 
@@ -181,8 +187,14 @@ class AdaptiveEngine:
         with them, so the interval is widened to what it would be had each failed, and had each passed; the value
         predicts them like the rest.
         """
-        found = estimate_of(self._settings.estimator, self._state.evidence, self._settings.level)
+        found = estimate_of(self._settings.estimator, self._state.evidence, self._settings.level, self._widening())
         return widened(found, self._ungraded_probability())
+
+    def _widening(self) -> float:
+        pairs = self._settings.widening
+        if not pairs:
+            return 1.0
+        return float(np.interp(len(self._state.items), [k for k, _ in pairs], [factor for _, factor in pairs]))
 
     def _ungraded_probability(self) -> FloatArray:
         state = self._state
