@@ -21,11 +21,12 @@ What happens at the edges
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from harness.adaptive.appraise_fit import report_fit
 from harness.adaptive.arrays import FloatArray
 from harness.adaptive.bank import Alternative, Bank, prior_bank
 from harness.adaptive.calibration_settings import CalibrationSettings, Candidate, Dims, Method
@@ -47,6 +48,7 @@ from harness.adaptive.posterior import Posterior
 from harness.adaptive.provenance import Provenance
 from harness.adaptive.recency import run_weights
 from harness.adaptive.responses import Responses
+from harness.adaptive.sparse import SparseResponses, counts_of
 from harness.adaptive.variational import settle_runs
 
 __all__ = ["Calibration", "CalibrationSettings", "Candidate", "Dims", "Method", "ability_prior", "calibrate"]
@@ -84,8 +86,25 @@ class _History:
     raw_score: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """The model to fit, its start, and the candidates that were scored on the `hidden` cells (none if not needed)."""
+
+    dims: Candidate
+    first: Posterior | None
+    scored: tuple[Scored, ...]
+    hidden: Counts
+
+    @property
+    def probability(self) -> FloatArray | None:
+        """What the chosen model says of the hidden cells, (h,)."""
+        return next((one.probability for one in self.scored if one.dims == self.dims), None)
+
+
 def calibrate(
-    responses: Responses, settings: CalibrationSettings | None = None, start: Calibration | Bank | None = None
+    responses: Responses | SparseResponses,
+    settings: CalibrationSettings | None = None,
+    start: Calibration | Bank | None = None,
 ) -> Calibration:
     """Fit a bank to `responses`; deterministic given all three. Time O(iterations · cells · d²).
 
@@ -103,16 +122,20 @@ def calibrate(
     if not history.run_ids:
         bank = prior_bank(responses.item_ids, settings.seed)
         return Calibration(bank, (), np.zeros((0, 1)), np.zeros((0, 1, 1)), 0.0, float("nan"))
-    dims, scored, hidden = _resolve_dims(history, settings, start, notes)
-    first = next((one.fitted.posterior for one in scored if one.dims == dims), None)
-    if start is not None:
-        first = _from_start(history, start, dims, settings)
-    fitted = fit_candidate(history.counts, dims, settings, first)
+    candidates = _candidates(history, settings, start, notes)
+    first = None if start is None else _from_start(history, start, candidates[0])
+    choice = _choose(history, candidates, settings, first)
+    fitted = fit_candidate(history.counts, choice.dims, settings, choice.first)
     calibration = _assemble(history, fitted, responses.sha256, settings, tuple(notes))
-    scores = mean_scores(scored, hidden) if hidden is not None else {}
-    bank = replace(calibration.bank, provenance=replace(calibration.bank.provenance, dimension_scores=scores))
-    if settings.average and hidden is not None:
-        bank = replace(bank, alternatives=_alternatives(history, dims, scored, hidden, settings))
+    bank = calibration.bank
+    if len(candidates) > 1 and choice.scored:
+        scores = mean_scores(choice.scored, choice.hidden)
+        bank = replace(bank, provenance=replace(bank.provenance, dimension_scores=scores))
+        if settings.average:
+            bank = replace(bank, alternatives=_alternatives(history, choice, settings))
+    if settings.report:
+        report = report_fit(history.counts, history.item_ids, fitted, choice.hidden, choice.probability)
+        bank = replace(bank, report=report)
     return replace(calibration, bank=bank)
 
 
@@ -131,8 +154,8 @@ def ability_prior(theta: FloatArray, covariance: FloatArray | None = None) -> tu
     return mean, ABILITY_WIDENING * (shrunk + shrunk.T) / 2.0
 
 
-def _select(responses: Responses, settings: CalibrationSettings, notes: list[str]) -> _History:
-    counts = Counts.dense(responses.passes, responses.trials)
+def _select(responses: Responses | SparseResponses, settings: CalibrationSettings, notes: list[str]) -> _History:
+    counts = counts_of(responses)
     dates = responses.dates or ("",) * len(responses.run_ids)
     weight = run_weights(dates, settings.half_life_days, settings.window_days)
     trials = np.bincount(counts.runs, counts.trials, len(dates))
@@ -151,28 +174,37 @@ def _select(responses: Responses, settings: CalibrationSettings, notes: list[str
     )
 
 
-def _resolve_dims(
+def _candidates(
     history: _History, settings: CalibrationSettings, start: Calibration | Bank | None, notes: list[str]
-) -> tuple[Candidate, Sequence[Scored], Counts | None]:
-    """The dimension to fit, and where "auto" had a choice the scored candidates with the cells they were scored on."""
-    if settings.dims == "rasch":
-        return "rasch", [], None
+) -> list[Candidate]:
+    """What may be fitted: one model, or several to choose from."""
     n_runs = len(history.run_ids)
+    if settings.dims == "rasch":
+        return ["rasch"]
     if n_runs < settings.min_runs_2pl:
         notes.append(f"{n_runs} runs are too few for discriminations (under {settings.min_runs_2pl}): Rasch")
-        return "rasch", [], None
+        return ["rasch"]
     if settings.dims != "auto":
-        return settings.dims, [], None
+        return [settings.dims]
     if start is not None:
         bank = start if isinstance(start, Bank) else start.bank
-        return "rasch" if bank.provenance.method == "rasch" else bank.d, [], None
-    allowed = allowed_candidates(settings, n_runs)
+        return ["rasch" if bank.provenance.method == "rasch" else bank.d]
+    return allowed_candidates(settings, n_runs)
+
+
+def _choose(
+    history: _History, candidates: list[Candidate], settings: CalibrationSettings, first: Posterior | None
+) -> _Choice:
+    """The model to fit and where to start it, by the cells hidden from `_Choice.scored`."""
     hide = hidden_cells(history.counts, history.run_ids, history.item_ids, settings.seed, settings.held_out_share)
-    if len(allowed) == 1 or not hide.any():
-        return allowed[0], [], None
     shown, hidden = history.counts.where(~hide), history.counts.where(hide)
-    scored = [score_candidate(shown, hidden, dims, settings) for dims in allowed]
-    return allowed[simplest_within_one_error([one.by_run for one in scored])], scored, hidden
+    if not hide.any() or (len(candidates) == 1 and not settings.report):
+        return _Choice(candidates[0], first, (), hidden)
+    scored = [score_candidate(shown, hidden, dims, settings, first) for dims in candidates]
+    position = simplest_within_one_error([one.by_run for one in scored])
+    return _Choice(
+        candidates[position], first if first is not None else scored[position].fitted.posterior, tuple(scored), hidden
+    )
 
 
 def _assemble(
@@ -230,29 +262,25 @@ def _oriented(
     return turned, item_covariance(cells, parameters, settings.priors, fitted.rasch)
 
 
-def _alternatives(
-    history: _History, chosen: Candidate, scored: Sequence[Scored], hidden: Counts, settings: CalibrationSettings
-) -> tuple[Alternative, ...]:
+def _alternatives(history: _History, choice: _Choice, settings: CalibrationSettings) -> tuple[Alternative, ...]:
     """The candidates besides the chosen one that stacking gives at least 2 %, fitted to the whole history."""
-    weights = stacking_weights(hidden, [one.probability for one in scored])
+    weights = stacking_weights(choice.hidden, [one.probability for one in choice.scored])
     kept = [
         (weight, one)
-        for weight, one in zip(weights, scored, strict=True)
-        if one.dims == chosen or weight >= _LEAST_WEIGHT
+        for weight, one in zip(weights, choice.scored, strict=True)
+        if one.dims == choice.dims or weight >= _LEAST_WEIGHT
     ]
     total = sum(weight for weight, _ in kept)
     found: list[Alternative] = []
     for weight, one in kept:
-        if one.dims != chosen:
+        if one.dims != choice.dims:
             fitted = fit_candidate(history.counts, one.dims, settings, one.fitted.posterior)
             bank = _assemble(history, fitted, "", settings, ()).bank
             found.append(Alternative(float(weight / total), bank))
     return tuple(found)
 
 
-def _from_start(
-    history: _History, start: Calibration | Bank, dims: Candidate, settings: CalibrationSettings
-) -> Posterior | None:
+def _from_start(history: _History, start: Calibration | Bank, dims: Candidate) -> Posterior | None:
     """A posterior of this history's runs and items in the axes of `start`; None if it has another d."""
     bank = start if isinstance(start, Bank) else start.bank
     d = 1 if dims == "rasch" else dims

@@ -22,6 +22,7 @@ class CalibrationSettings:
     `held_out_share` of the cells is hidden to score candidates, drawn by `seed`, run and item name.
     `average`: with "auto", keep the other candidates that held-out likelihood gives a weight, as
     `Bank.alternatives`.
+    `report`: judge the fit (`FitReport`, kept in the bank); this takes a second, rougher fit without the hidden cells.
     `half_life_days` halves the weight of a run for every so many days before the latest run; `window_days` leaves out
     runs further back. Runs without a date weigh 1 and stay in.
     `tolerance` is on the gradient in units of posterior standard deviation (`Convergence`).
@@ -37,6 +38,7 @@ class CalibrationSettings:
     tolerance: float = 1e-3
     method: Method = "variational"
     average: bool = True
+    report: bool = True
     half_life_days: float | None = None
     window_days: float | None = None
 

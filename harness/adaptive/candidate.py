@@ -23,7 +23,6 @@ from harness.adaptive.provenance import Convergence
 from harness.adaptive.variational import VariationalSettings, fit_variational
 
 _LEAST_GENERAL = 0.05  # a start needs α₁ > 0 where its logarithm is the parameter
-_SCALE_RUNS = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +56,8 @@ def fit_candidate(
     cells = counts.cells()
     if settings.method == "map":
         return _fit_map(cells, d, rasch, settings, start)
-    # The hyperprior counts runs; runs that weigh less than 1 are fewer than they look.
-    runs = _SCALE_RUNS * counts.n_runs / counts.effective_runs if counts.effective_runs > 0 else _SCALE_RUNS
-    how = VariationalSettings(
-        Hyperprior(settings.priors.specific_sd, runs), settings.max_iterations, settings.tolerance
-    )
+    hyperprior = Hyperprior(settings.priors.specific_sd).for_runs(counts.effective_runs)
+    how = VariationalSettings(hyperprior, settings.max_iterations, settings.tolerance)
     fit = fit_variational(cells, d, rasch, how, start)
     held_out = {column: why for column, why in not_estimable(cells).items() if why in (EMPTY, SINGLE)}
     fitted = Fitted(fit.posterior, held_out, rasch, 0.0, fit.convergence)

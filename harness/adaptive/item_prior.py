@@ -12,21 +12,24 @@ from harness.adaptive.posterior import Posterior
 
 _VARIANCE_FLOOR = 1e-4
 _STEEPEST = 4.0  # root mean square loading of the items: beyond, outcomes are a step of θ and the scale says nothing
-_LARGEST_SHARE = 0.3
+_SETTLED_RUNS = 50.0
 
 
 @dataclass(frozen=True)
 class Hyperprior:
-    """Inverse Wishart on the covariance of the loadings: centre `loading_sd`² I, worth min(`runs`/R, 0.3) of the
-    items where R runs are seen.
+    """Inverse Wishart on the covariance of the loadings: centre `loading_sd`² I, worth the share `weight` of the items.
+
+    The weight is what keeps separable items (few runs, or many copies of few) from running away with the scale: under
+    0.2 the real histories that hold each run five times did. The centre is what a few runs rest on; with many it would
+    keep axes alive that the history has no use for, so `for_runs` lowers it.
     """
 
     loading_sd: float = 0.4
-    runs: float = 10.0
+    weight: float = 0.2
 
-    def weight(self, n_runs: int, n_items: int) -> float:
-        """ρ N, in items."""
-        return min(self.runs / n_runs, _LARGEST_SHARE) * n_items
+    def for_runs(self, n_runs: float) -> Hyperprior:
+        """The same with its centre at `loading_sd` √(50/R), where R > 50."""
+        return replace(self, loading_sd=self.loading_sd * min(1.0, (_SETTLED_RUNS / max(n_runs, 1.0)) ** 0.5))
 
 
 def learn_prior(now: Posterior, hyperprior: Hyperprior, rasch: bool) -> Posterior:
@@ -41,7 +44,7 @@ def learn_prior(now: Posterior, hyperprior: Hyperprior, rasch: bool) -> Posterio
     scatter = off.T @ off + now.item_covariance.sum(axis=0)
     covariance = np.diag(np.maximum(np.diag(scatter) / n_items, _VARIANCE_FLOOR))
     if not rasch:
-        weight = hyperprior.weight(len(now.theta), n_items)
+        weight = hyperprior.weight * n_items
         loading = (scatter[:d, :d] + weight * hyperprior.loading_sd**2 * np.eye(d)) / (n_items + weight)
         slope = np.linalg.solve(scatter[:d, :d], scatter[:d, d])
         residual = max(float(scatter[d, d] - slope @ scatter[:d, d]) / n_items, _VARIANCE_FLOOR)
@@ -62,7 +65,7 @@ def fold_runs(now: Posterior, hyperprior: Hyperprior, rasch: bool) -> Posterior:
     off = now.theta - shift
     square = (now.theta_covariance.sum(axis=0) + off.T @ off) / n_runs
     if not rasch:
-        weight = hyperprior.weight(n_runs, len(now.item))
+        weight = hyperprior.weight * len(now.item)
         held = weight * hyperprior.loading_sd**2 * np.linalg.inv(now.prior_covariance[:d, :d])
         square = (n_runs * square + held) / (n_runs + weight)
     # The symmetric root turns the axes least, so the rows' last directions stay comparable.

@@ -37,7 +37,8 @@ class Priors:
     """Standard deviations of the Gaussian priors; θ ~ N(0, I) fixes the scale.
 
     `general_log_sd` s_g of log α₁ about 0; `specific_sd` s_s of each further loading about 0; `difficulty_sd`
-    s_β of β about m.
+    s_β of β about m. Variational calibration learns these and takes `specific_sd` alone, as the centre of its
+    hyperprior (`Hyperprior`).
     """
 
     general_log_sd: float = 0.4

@@ -13,6 +13,7 @@ from harness.adaptive.candidate import Fitted, fit_candidate, log_likelihood
 from harness.adaptive.cells import Counts
 from harness.adaptive.errors import CalibrationError
 from harness.adaptive.keys import mix, name_keys, seeded_keys, uniforms
+from harness.adaptive.posterior import Posterior
 
 _STACKING_STEPS = 500
 _STACKING_TOLERANCE = 1e-6
@@ -48,9 +49,11 @@ def allowed_candidates(settings: CalibrationSettings, n_runs: int) -> list[Candi
     return allowed
 
 
-def score_candidate(shown: Counts, hidden: Counts, dims: Candidate, settings: CalibrationSettings) -> Scored:
-    """`dims` fitted to `shown` (more roughly: comparing needs no more) and asked for `hidden`."""
-    fitted = fit_candidate(shown, dims, replace(settings, tolerance=10.0 * settings.tolerance))
+def score_candidate(
+    shown: Counts, hidden: Counts, dims: Candidate, settings: CalibrationSettings, start: Posterior | None = None
+) -> Scored:
+    """`dims` fitted to `shown` (more roughly: comparing needs no more) from `start`, and asked for `hidden`."""
+    fitted = fit_candidate(shown, dims, replace(settings, tolerance=10.0 * settings.tolerance), start)
     cells = hidden.sparse_cells()
     probability = [fitted.probability(block) for block in cells.blocks]
     by_run = log_likelihood(fitted, cells)

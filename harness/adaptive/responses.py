@@ -7,6 +7,7 @@ unavailable cell has zero trials; it is never a zero score (CASES S09). Repeated
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -40,8 +41,8 @@ class Responses:
         object.__setattr__(self, "run_ids", tuple(self.run_ids))
         object.__setattr__(self, "item_ids", tuple(self.item_ids))
         object.__setattr__(self, "dates", tuple(self.dates))
-        _require_unique(self.run_ids, "run_ids")
-        _require_unique(self.item_ids, "item_ids")
+        require_unique(self.run_ids, "run_ids")
+        require_unique(self.item_ids, "item_ids")
         shape = (len(self.run_ids), len(self.item_ids))
         if shape[1] == 0:
             raise ResponsesError("no items", place="item_ids", remedy="Name at least one item")
@@ -111,11 +112,7 @@ class Responses:
     def sha256(self) -> str:
         """Digest of ids, dates and counts: two equal histories have equal digests."""
         digest = hashlib.sha256()
-        for names in (self.run_ids, self.item_ids, self.dates):
-            digest.update(len(names).to_bytes(8, "little"))
-            for name in names:
-                encoded = name.encode("utf-8", "surrogatepass")
-                digest.update(len(encoded).to_bytes(8, "little") + encoded)
+        digest_of_names(digest, self.run_ids, self.item_ids, self.dates)
         for counts in (self.passes, self.trials):
             digest.update(counts.astype("<f8").tobytes())
         return digest.hexdigest()
@@ -129,7 +126,17 @@ class Responses:
         return rates
 
 
-def _require_unique(names: tuple[str, ...], place: str) -> None:
+def digest_of_names(digest: hashlib._Hash, *lists: tuple[str, ...]) -> None:
+    """Feed lists of names to `digest`, each with its length, so that no two histories run together."""
+    for names in lists:
+        digest.update(len(names).to_bytes(8, "little"))
+        for name in names:
+            encoded = name.encode("utf-8", "surrogatepass")
+            digest.update(len(encoded).to_bytes(8, "little") + encoded)
+
+
+def require_unique(names: tuple[str, ...], place: str) -> None:
+    """Raises ResponsesError naming one that appears twice."""
     if len(set(names)) != len(names):
-        twice = next(name for index, name in enumerate(names) if name in names[:index])
+        twice = Counter(names).most_common(1)[0][0]
         raise ResponsesError(f"{twice!r} appears twice", place=place, remedy="Give every run and item one id")

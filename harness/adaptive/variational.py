@@ -20,8 +20,8 @@ known than they are; held-out likelihood was worse on every matrix tried.)
 Learnt at every pass, by empirical Bayes:
 - a and Ω are the mean and covariance of q over the items. A direction of θ that the history does not need loses its
   loadings (automatic relevance determination in any rotation), so a superfluous axis costs little. On the loadings Ω
-  has an inverse Wishart prior, s² I with the weight of a share ρ = c/R of the items (c = `prior_runs`): with few runs
-  some items are separable, and their scale would run away.
+  has an inverse Wishart prior, s² I with the weight of a share ρ of the items (`Hyperprior`): with few runs, or many
+  copies of few, some items are separable, and their scale would run away.
 - the mean and covariance of the runs are folded into the items (parameter expansion: Liu, Rubin & Wu 1998) by
   θ = Lθ' + m̄ with L² = (R C + ρN s² Ω_αα⁻¹)/(R + ρN), C = mean of S_r + (m_r − m̄)(m_r − m̄)ᵀ: the stationary scale
   of bound and hyperprior together, in one step instead of hundreds.
