@@ -14,7 +14,8 @@ from harness.adaptive.arrays import FloatArray
 from harness.adaptive.bank import Bank, prior_bank
 from harness.adaptive.bank_file import load_bank, save_bank
 from harness.adaptive.engine import AdaptiveEngine, EngineSettings
-from harness.adaptive.estimators import estimator_named
+from harness.adaptive.estimators import Estimator, estimator_named
+from harness.adaptive.estimators.hybrid import Hybrid
 from harness.adaptive.policies import ItemTraits, Policy, policy_for
 from harness.adaptive.stops import CostStop, StandardErrorStop, StopRule, TasksStop, TimeStop
 from harness.api.calibrating import CalibrationRequest, calibrated_bank
@@ -25,6 +26,8 @@ from harness.records.errors import ConfigError
 from harness.records.run import AdaptiveConfig, DecisionRule, RunConfig
 from harness.report.endings import endings
 
+AUTO = "auto"
+
 
 def make_bank(request: AdaptiveRequest, tasks: tuple[str, ...]) -> Bank:
     """The bank of a run, aligned with its tasks; items that no history knows get prior-only parameters."""
@@ -32,7 +35,12 @@ def make_bank(request: AdaptiveRequest, tasks: tuple[str, ...]) -> Bank:
         return load_bank(request.bank).align(tasks)
     if request.history is None:
         return prior_bank(tasks, seed=request.seed)
-    asked = CalibrationRequest(history=(request.history,), dims=request.dims or "auto", seed=request.seed)
+    asked = CalibrationRequest(
+        history=(request.history,),
+        dims=request.dims or "auto",
+        seed=request.seed,
+        backtest=request.policy == AUTO,
+    )
     return calibrated_bank(asked).align(tasks)
 
 
@@ -52,13 +60,15 @@ def read_bank(digest: str, store: EvidenceStore) -> Bank:
         return load_bank(path)
 
 
-def check_names(policies: Iterable[str], estimator: str) -> None:
+def check_names(policies: Iterable[str], estimator: str | None) -> None:
     """Before anything is spent: raises EngineError for a policy or an estimator that there is not."""
     one = np.ones(1)
     everything = ItemTraits(one, one, one, ("group",), None, one, 1)
     for policy in policies:
-        policy_for(policy, prior_bank(("item",)), everything)
-    estimator_named(estimator)
+        if policy != AUTO:
+            policy_for(policy, prior_bank(("item",)), everything)
+    if estimator is not None:
+        estimator_named(estimator)
 
 
 @dataclass(frozen=True)
@@ -75,15 +85,18 @@ def adaptive_config(request: AdaptiveRequest, bank: Bank, suite: SuiteNow, store
     Raises EngineError for a policy that this bank cannot serve, StoreError for a baseline that is not in the store,
     ConfigError for one that has no grade for any of these tasks.
     """
-    policy_of(request.policy, bank, request.stop)
+    means = means_of(request.policy, request.estimator, bank, request.stop)
     return AdaptiveConfig(
         stop=request.stop,
         stop_se=request.stop_se,
         stop_cost=request.stop_cost,
         stop_seconds=request.stop_seconds,
         stop_decision=None if request.stop_decision is None else _rule(request.stop_decision, suite, store),
-        policy=request.policy,
-        estimator=request.estimator,
+        policy=means.policy.name,
+        estimator=means.estimator.name,
+        model_error=means.estimator.model_error if isinstance(means.estimator, Hybrid) else None,
+        widening=means.widening,
+        asked_policy=AUTO if request.policy == AUTO else None,
         bank=keep_bank(bank, store),
         seed=request.seed,
     )
@@ -136,17 +149,19 @@ def settings_for(adaptive: AdaptiveConfig, bank: Bank, store: EvidenceStore) -> 
         stops.append(CostStop(adaptive.stop_cost))
     if adaptive.stop_seconds is not None:
         stops.append(TimeStop(adaptive.stop_seconds))
+    error = adaptive.model_error
     return EngineSettings(
         policy=policy_of(adaptive.policy, bank, adaptive.stop),
-        estimator=estimator_named(adaptive.estimator),
+        estimator=estimator_named(adaptive.estimator) if error is None else Hybrid(error),
         stops=(*stops, TasksStop(adaptive.stop)),
         seed=adaptive.seed,
+        widening=adaptive.widening,
     )
 
 
 def _decision_stop(rule: DecisionRule, bank: Bank, store: EvidenceStore) -> StopRule:
     # The arithmetic of decisions is loaded by those who ask for one.
-    from harness.adaptive.decision import Baseline
+    from harness.adaptive.decision import Baseline, DecisionSettings
     from harness.adaptive.stops import DecisionStop
 
     if rule.rate is not None:
@@ -155,7 +170,35 @@ def _decision_stop(rule: DecisionRule, bank: Bank, store: EvidenceStore) -> Stop
         told = json.loads(store.blob(rule.outcomes or ""))
         outcomes = {task: (passes, trials) for task, (passes, trials) in told["outcomes"].items()}
         baseline = Baseline.of_outcomes(bank, outcomes, told["suite"])
-    return DecisionStop(baseline, margin=rule.margin, alpha=rule.alpha)
+    widening = 1.0 if bank.backtest is None else bank.backtest.widening
+    return DecisionStop(baseline, rule.margin, rule.alpha, DecisionSettings(widening=widening))
+
+
+@dataclass(frozen=True)
+class Means:
+    """How items are chosen and their outcomes read; `widening` as in `EngineSettings`."""
+
+    policy: Policy
+    estimator: Estimator
+    widening: tuple[tuple[int, float], ...] = ()
+
+
+def means_of(policy: str, estimator: str | None, bank: Bank, stop: int) -> Means:
+    """The policy and the estimator asked for; `auto` is what the bank's back-test found best for runs of `stop` tasks.
+
+    An estimator that is named goes before that of `auto`, and then has no widening: none is known for it. Raises
+    EngineError, also for costs that the bank lacks.
+    """
+    if policy == AUTO:
+        # What plans can calibrate as well, with an optimiser that a coordinator should not carry for nothing.
+        from harness.adaptive.planning import auto_settings
+
+        found = auto_settings(bank, min(stop, len(bank)))
+        if estimator is None:
+            return Means(found.policy, found.estimator, found.widening)
+        return Means(found.policy, estimator_named(estimator))
+    chosen = policy_of(policy, bank, stop)
+    return Means(chosen, EngineSettings().estimator if estimator is None else estimator_named(estimator))
 
 
 def policy_of(name: str, bank: Bank, stop: int) -> Policy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from harness.adaptive.bank_file import load_bank, save_bank
 from harness.adaptive.calibration import CalibrationSettings, calibrate
 from harness.adaptive.errors import AdaptiveError
 from harness.adaptive.likelihood import Priors
+from harness.adaptive.planning import PlanningSettings, planned
 from harness.adaptive.responses import Responses
 from harness.api.calibrating import UNUSABLE, CalibrationRequest
 from harness.records.errors import AssayError, ConfigError
@@ -32,16 +33,30 @@ def calibrate_history(request: CalibrationRequest) -> Bank:
         window_days=request.window_days,
         half_life_days=request.half_life_days,
     )
-    bank = bank_of(history, settings, None if request.start is None else load_bank(request.start))
+    start = None if request.start is None else load_bank(request.start)
+    bank = bank_of(history, settings, start, tested=request.backtest)
     if len(history.suite_versions) < 2:
         return bank
     note = f"{len(history.suite_versions)} suite versions: equal task names may be different tasks"
     return replace(bank, provenance=replace(bank.provenance, notes=(*bank.provenance.notes, note)))
 
 
-def bank_of(history: History, settings: CalibrationSettings, start: Bank | None = None) -> Bank:
-    """The bank of a history, with what its tasks cost and took."""
-    bank = calibrate(responses_of(history), settings, start).bank
+def bank_of(
+    history: History, settings: CalibrationSettings, start: Bank | None = None, *, tested: bool = False
+) -> Bank:
+    """The bank of a history, with what its tasks cost and took; `tested` with a back-test, see `planned`.
+
+    From a `start` the fit goes on in that bank's model and axes.
+    """
+    counts = counts_of(history)
+    if start is not None:
+        settings = replace(settings, dims="rasch" if start.provenance.method == "rasch" else start.d)
+    bank = None if start is None else calibrate(counts.responses, settings, start).bank
+    if tested:
+        found = planned(counts.responses, counts.agents, PlanningSettings(calibration=settings)).bank
+        bank = found if bank is None else replace(bank, backtest=found.backtest)
+    elif bank is None:
+        bank = calibrate(counts.responses, settings).bank
     return replace(bank, cost_usd=_mean(history.cost_usd), duration_s=_mean(history.seconds))
 
 
@@ -64,8 +79,16 @@ def _priors(asked: Mapping[str, float]) -> Priors:
     return Priors(**asked)
 
 
-def responses_of(history: History) -> Responses:
-    """The counts of a history, as calibration reads them: one row per agent and date, its repeats added up.
+@dataclass(frozen=True, eq=False)
+class CountedRuns:
+    """A history as calibration reads it, and whose run each row is."""
+
+    responses: Responses
+    agents: tuple[str, ...]
+
+
+def counts_of(history: History) -> CountedRuns:
+    """The counts of a history: one row per agent and date, its repeats added up.
 
     Trials of one agent on one day share one ability; as rows of their own they would pass for as many agents.
     """
@@ -80,7 +103,8 @@ def responses_of(history: History) -> Responses:
     passes, trials = (np.zeros((len(rows), len(history.tasks))) for _ in range(2))
     np.add.at(passes, at, history.passes)
     np.add.at(trials, at, history.trials)
-    return Responses(names, history.tasks, passes, trials, tuple(day for _, day in rows))
+    responses = Responses(names, history.tasks, passes, trials, tuple(day for _, day in rows))
+    return CountedRuns(responses, tuple(agent for agent, _ in rows))
 
 
 def main() -> int:

@@ -38,6 +38,7 @@ class CalibrationRequest(Record):
     window_days: float | None = Field(default=None, gt=0)  # only runs this close to the last one
     half_life_days: float | None = Field(default=None, gt=0)  # a run this much older weighs half
     start: str | None = None
+    backtest: bool = False  # which policy, model and random share would have done best on past agents
 
 
 def calibrated_bank(request: CalibrationRequest) -> Bank:

@@ -74,7 +74,8 @@ def gate(request: GateRequest) -> DecisionReport:
         notes.append(NO_BANK)
     known = prior_bank(tasks) if bank is None else bank.align(tasks)
     ungraded = np.array([_ungraded(candidate, task) for task in tasks], dtype=np.bool_)
-    settings = DecisionSettings(beta=request.beta, truth=request.truth)
+    widening = 1.0 if known.backtest is None else known.backtest.widening
+    settings = DecisionSettings(beta=request.beta, truth=request.truth, widening=widening)
     baseline = Baseline.of_rate(request.baseline) if isinstance(request.baseline, float) else None
     if against is not None:
         baseline = Baseline.of_run(_evidence(against, known))

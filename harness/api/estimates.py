@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from harness.adaptive.appraisal import expected_error, person_fit
 from harness.adaptive.bank import Bank, prior_bank
 from harness.adaptive.bank_file import load_bank
 from harness.adaptive.engine import AdaptiveEngine, EngineSettings
+from harness.adaptive.maintenance import ability_range
 from harness.adaptive.selection import Choice
 from harness.adaptive.state import Withdrawal
 from harness.adaptive.stops import Stop
@@ -111,5 +113,12 @@ def _report(row: RunRow, engine: AdaptiveEngine, ended: str | None) -> EstimateR
         next_task=step.item if isinstance(step, Choice) else None,
         error_after=after,
         ended=ended,
-        notes=(NO_BANK,) if provenance.method == "prior" else (),
+        notes=tuple(_notes(engine)),
     )
+
+
+def _notes(engine: AdaptiveEngine) -> Iterator[str]:
+    if engine.bank.provenance.method == "prior":
+        yield NO_BANK
+    elif engine.state.items and (found := ability_range(engine.bank, engine.state.theta)) is not None:
+        yield f"{found.sentence}: {found.remedy[:1].lower()}{found.remedy[1:]}"

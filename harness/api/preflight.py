@@ -101,6 +101,8 @@ def adaptive_notes(request: RunRequest, bank: Bank) -> tuple[str, ...]:
         notes.append(f"{source} shares no task with this run: all are taken to be alike, the choice is a random sample")
     elif unknown:
         notes.append(f"{source} does not know {unknown} of {len(bank)} tasks: those are taken to be typical")
+    if asked.policy == "auto" and bank.backtest is None:
+        notes.append(f"{source} has no back-test, so --policy auto is d_optimal: assay calibrate makes one")
     if bank.provenance.n_runs == 1:
         notes.append(f"{source} holds one run: which tasks are hard cannot be told from one")
     return tuple(notes)

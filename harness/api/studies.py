@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,10 +13,10 @@ from harness.adaptive.arrays import FloatArray, IntArray, normal_quantile
 from harness.adaptive.bank import Bank
 from harness.adaptive.bank_file import load_bank
 from harness.adaptive.calibration import CalibrationSettings
-from harness.adaptive.estimators import estimator_named
+from harness.adaptive.engine import EngineSettings
 from harness.adaptive.trajectories import Study, run_study
-from harness.api.adaptive import check_names, policy_of
-from harness.api.banks import bank_of, responses_of
+from harness.api.adaptive import AUTO, Means, check_names, means_of
+from harness.api.banks import bank_of, counts_of
 from harness.records.base import Record
 from harness.records.errors import ConfigError
 from harness.report.studies import PolicyLine, PolicyStudy
@@ -30,7 +31,7 @@ class StudyRequest(Record):
     history: tuple[str, ...] = Field(min_length=1)
     bank: str | None = None
     policies: tuple[str, ...] = Field(min_length=1)
-    estimator: str = "p_irt"
+    estimator: str | None = None  # None: p_irt, and for `auto` what the back-test found
     stop: int = Field(default=200, gt=0)
     level: float = Field(default=0.95, gt=0, lt=1)
     folds: int = Field(default=10, gt=1)
@@ -43,6 +44,7 @@ class StudyRequest(Record):
 class _Fold:
     bank: Bank
     rows: IntArray
+    tested: Bank  # for `auto`: with the back-test of what it was calibrated on
 
 
 def simulate(request: StudyRequest) -> PolicyStudy:
@@ -57,6 +59,8 @@ def simulate(request: StudyRequest) -> PolicyStudy:
     notes: list[str] = [] if graded.all() else [f"{int((~graded).sum())} runs without any grade left out"]
     folds = list(_folds(request, history, notes))
     steps = checkpoints(min(request.stop, len(history.tasks)))
+    if AUTO in request.policies:
+        notes.append(_told(folds, steps[-1]))
     lines: list[PolicyLine] = []
     for policy in dict.fromkeys(request.policies):
         lines += _Replays(request, history, policy, steps).over(folds)
@@ -66,7 +70,7 @@ def simulate(request: StudyRequest) -> PolicyStudy:
         agents=len(set(history.agents)),
         items=len(history.tasks),
         level=request.level,
-        estimator=request.estimator,
+        estimator=request.estimator or EngineSettings().estimator.name,
         notes=tuple(notes),
     )
 
@@ -81,7 +85,8 @@ def _folds(request: StudyRequest, history: History, notes: list[str]) -> Iterato
     if request.bank is not None:
         bank = load_bank(request.bank)
         notes += _overlap(bank, history)
-        yield _Fold(bank.align(history.tasks), everyone)
+        aligned = bank.align(history.tasks)
+        yield _Fold(aligned, everyone, aligned)
         return
     agents = list(dict.fromkeys(history.agents))
     if len(agents) < 2:
@@ -93,14 +98,16 @@ def _folds(request: StudyRequest, history: History, notes: list[str]) -> Iterato
     settings = CalibrationSettings(seed=request.seed)
     for part in range(parts):
         rest = history.only(np.flatnonzero(parts_of_runs != part).tolist())
-        yield _Fold(bank_of(rest, settings), np.flatnonzero(parts_of_runs == part))
+        bank = bank_of(rest, settings)
+        tested = bank_of(rest, settings, tested=True) if AUTO in request.policies else bank
+        yield _Fold(bank, np.flatnonzero(parts_of_runs == part), tested)
     notes.append(f"banks calibrated {parts} times, each without the agents that it was tried on")
 
 
 def _overlap(bank: Bank, history: History) -> list[str]:
     """What makes the figures flatter the bank: runs that it may have been calibrated on."""
     known = bank.provenance
-    if known.history_sha256 and known.history_sha256 == responses_of(history).sha256:
+    if known.history_sha256 and known.history_sha256 == counts_of(history).responses.sha256:
         return ["the bank was calibrated on this very history: the figures flatter it; leave --bank out to hold out"]
     earlier = sum(bool(day) and day <= known.last_date for day in history.dates)
     if not earlier:
@@ -109,6 +116,16 @@ def _overlap(bank: Bank, history: History) -> list[str]:
         f"{earlier} of {len(history.dates)} runs are no later than the bank's last ({known.last_date}):"
         " if it was calibrated on them, the figures flatter it"
     ]
+
+
+def _told(folds: Sequence[_Fold], stop: int) -> str:
+    """What `auto` was, over the folds."""
+    if all(fold.tested.backtest is None for fold in folds):
+        return "auto: no bank has a back-test, so it is d_optimal"
+    chosen = Counter(
+        f"{m.policy.name} ({m.estimator.name})" for m in (means_of(AUTO, None, f.tested, stop) for f in folds)
+    )
+    return "auto: " + ", ".join(f"{name} in {times} of {len(folds)}" for name, times in chosen.most_common())
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,23 +139,30 @@ class _Replays:
 
     def over(self, folds: Sequence[_Fold]) -> list[PolicyLine]:
         request, history = self.request, self.history
-        estimator = estimator_named(request.estimator)
         errors, spreads, rows, items = [], [], [], []
         for fold in folds:
-            policy = policy_of(self.policy, fold.bank, self.steps[-1])
+            bank = fold.tested if self.policy == AUTO else fold.bank
+            means = means_of(self.policy, request.estimator, bank, self.steps[-1])
+            name, widening = means.estimator.name, self._widening(means)
             passes = history.passes[fold.rows].astype(np.float64)
             trials = history.trials[fold.rows].astype(np.float64)
             for repeat in range(request.repeats):
                 seeds = tuple(int(row) + len(history.run_ids) * repeat + request.seed for row in fold.rows)
-                study = Study(policy, (estimator,), self.steps, seeds, request.in_flight)
-                found = run_study(fold.bank, passes, trials, study)
-                errors.append(found.errors(estimator.name))
-                spreads.append(found.moments[estimator.name].standard_error)
+                study = Study(means.policy, (means.estimator,), self.steps, seeds, request.in_flight)
+                found = run_study(bank, passes, trials, study)
+                errors.append(found.errors(name))
+                spreads.append(found.moments[name].standard_error * widening)
                 items.append(found.items)
                 rows.append(fold.rows)
         error, spread = np.concatenate(errors), np.concatenate(spreads)
         row, item = np.concatenate(rows), np.concatenate(items)
         return [self._line(at, error[:, at], spread[:, at], row, item) for at in range(len(self.steps))]
+
+    def _widening(self, means: Means) -> FloatArray:
+        if not means.widening:
+            return np.ones(len(self.steps))
+        tasks, factors = zip(*means.widening, strict=True)
+        return np.asarray(np.interp(self.steps, tasks, factors))
 
     def _line(self, at: int, error: FloatArray, spread: FloatArray, row: IntArray, item: IntArray) -> PolicyLine:
         reach = float(normal_quantile(0.5 + self.request.level / 2.0)) * spread

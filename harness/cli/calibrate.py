@@ -12,6 +12,7 @@ from harness.api.calibrating import CalibrationRequest, calibrated_bank
 from harness.cli.options import AsJson, print_json, say
 from harness.records.errors import ConfigError
 from harness.report.banks import bank_plain, bank_text
+from harness.report.fits import backtest_text
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -39,6 +40,9 @@ def calibrate(
     prior: Annotated[
         list[str] | None, typer.Option(help="NAME=SD with --method map: difficulty_sd=2; repeatable.")
     ] = None,
+    backtest: Annotated[
+        bool, typer.Option("--backtest/--no-backtest", help="Try policies on the history, for --policy auto.")
+    ] = True,
     seed: Annotated[int, typer.Option(help="Seed of what is held out to compare models.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -54,6 +58,7 @@ def calibrate(
         window_days=None if window is None else days(window, "--window"),
         half_life_days=None if half_life is None else days(half_life, "--half-life"),
         start=None if start is None else str(start),
+        backtest=backtest,
     )
     bank = calibrated_bank(request)
     save_bank(bank, out)
@@ -61,6 +66,8 @@ def calibrate(
         print_json({"bank": str(out), **bank_plain(bank)})
     else:
         print(bank_text(bank, str(out)))
+        if bank.backtest is not None:
+            print(f"\n{backtest_text(bank.backtest)}")
         say(f"to use it: assay run … --adaptive --bank {out}")
 
 

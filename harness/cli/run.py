@@ -28,8 +28,9 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 Text = str | None
 RUN, ADAPTIVE = RunRequest.model_fields, AdaptiveRequest.model_fields
 POLICY = (
-    "Adaptive: d_optimal, pass_rate, random, rasch_fisher, mid_range, difficulty_strata, cost_aware, time_aware or"
-    " balanced (NAME:BASE for the last three), +SHARE for a share drawn at random."
+    "Adaptive: auto (what the bank's back-test found), d_optimal, pass_rate, random, rasch_fisher, mid_range,"
+    " difficulty_strata, cost_aware, time_aware or balanced (NAME:BASE for the last three), +SHARE for a share drawn at"
+    " random."
 )
 EACH_TASKS = "each task's own"
 NAMES: dict[KeyPath, str] = {
@@ -109,7 +110,8 @@ def run(
     ] = None,
     policy: Annotated[Text, typer.Option(help=_help(POLICY, ADAPTIVE["policy"].default))] = None,
     estimator: Annotated[
-        Text, typer.Option(help=_help("Adaptive: estimator of the full pass rate.", ADAPTIVE["estimator"].default))
+        Text,
+        typer.Option(help=_help("Adaptive: estimator of the full pass rate.", "p_irt, or what --policy auto found")),
     ] = None,
     history: Annotated[Text, typer.Option(help="Adaptive: flat CSV of past runs to calibrate on.")] = None,
     bank: Annotated[Text, typer.Option(help="Adaptive: a calibrated bank (npz) instead of a history.")] = None,

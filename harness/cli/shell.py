@@ -31,7 +31,7 @@ COMMANDS = {
     "export": "Write a run as a flat CSV, one row per attempt.",
     "verify": "Re-derive every hash chain of a run and name the first broken event.",
     "calibrate": "Fit a bank of items to past runs, with a report of how well it fits.",
-    "bank": "Show what a bank of calibrated items holds.",
+    "bank": "Show what a bank of calibrated items holds, and whether it still does.",
     "simulate": "Replay past runs under selection policies: what they would have cost and given.",
     "estimate": "Show a run's estimated pass rate, what it rests on, and what one more task would bring.",
     "gate": "Decide from two runs, complete or not, whether the first is better, no worse or worse.",

@@ -26,13 +26,15 @@ Examples:
 def command(
     history: Annotated[list[Path], typer.Option(help="Flat CSV of past runs to replay; repeatable.")],
     policy: Annotated[
-        list[str], typer.Option(help="As of `assay run --policy`: d_optimal, pass_rate+0.1, …; repeatable.")
+        list[str], typer.Option(help="As of `assay run --policy`: auto, d_optimal, pass_rate+0.1, …; repeatable.")
     ],
     bank: Annotated[
         Path | None, typer.Option(help="The bank to use; else one per tenth of the agents, calibrated on the others.")
     ] = None,
     stop: Annotated[int, typer.Option(min=1, help="Tasks per run.")] = 200,
-    estimator: Annotated[str, typer.Option(help="Estimator of the full pass rate.")] = "p_irt",
+    estimator: Annotated[
+        str | None, typer.Option(help="Estimator of the full pass rate. [default: p_irt, or what auto found]")
+    ] = None,
     level: Annotated[float, typer.Option(help="Level of the intervals, between 0 and 1.")] = 0.95,
     folds: Annotated[int, typer.Option(min=2, help="Parts of the agents, without --bank.")] = 10,
     repeats: Annotated[int, typer.Option(min=1, help="Replays of each run, each with its own seed.")] = 5,

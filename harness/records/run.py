@@ -36,6 +36,9 @@ class AdaptiveConfig(Record):
     stop_decision: DecisionRule | None = None
     policy: str = "d_optimal"
     estimator: str = "p_irt"
+    model_error: float | None = Field(default=None, ge=0)  # of the hybrid estimator, a share
+    widening: tuple[tuple[int, float], ...] = ()  # (executed tasks, factor): what standard errors are multiplied by
+    asked_policy: str | None = None  # `auto`, where the bank's back-test chose policy, estimator and widening
     bank: str | None = None  # blob digest of the bank this run uses
     seed: int = 0
 

@@ -10,8 +10,10 @@ import numpy as np
 
 from harness.adaptive.arrays import FloatArray
 from harness.adaptive.bank import Bank
+from harness.adaptive.plan import Backtest
 from harness.adaptive.provenance import Provenance
 from harness.adaptive.worth import dead_weight, expected_information, items_holding
+from harness.report.fits import fit_rows
 from harness.report.words import one_line
 
 MOST_NAMED = 8
@@ -34,7 +36,8 @@ def bank_text(bank: Bank, place: str) -> str:
     if found.dimension_scores:
         order = sorted(found.dimension_scores.items(), key=lambda pair: (pair[0] != "rasch", pair[0].zfill(3)))
         scores = ", ".join(f"{dims} {score:.4f}" for dims, score in order)
-        rows.append(("held out", f"mean log-likelihood per trial by d: {scores}"))
+        rows.append(("models", f"mean held-out log-likelihood per trial by d: {scores}"))
+    rows += [] if bank.report is None else fit_rows(bank.report)
     rows += [("costs", text) for text in _costs(bank)]
     dead = dead_weight(bank)
     needed = items_holding(bank, _MOST_INFORMATION)
@@ -43,7 +46,19 @@ def bank_text(bank: Bank, place: str) -> str:
     rows += [("prior only", text) for text in _reasons(found.held_out)]
     rows += [("flagged", text) for text in _reasons(found.flagged)]
     rows += [("note", one_line(note)) for note in found.notes]
-    return "\n".join(f"{name:10} {text}" for name, text in rows)
+    rows.append(("auto", _auto(bank.backtest)))
+    return "\n".join(f"{name:11} {text}" for name, text in rows)
+
+
+def _auto(table: Backtest | None) -> str:
+    if table is None:
+        return "no back-test: --policy auto is d_optimal"
+    by_policy: dict[str, list[int]] = {}
+    for row in table.chosen:
+        by_policy.setdefault(row.plan.policy, []).append(row.tasks)
+    return "--policy auto is " + "; ".join(
+        f"{name} at {', '.join(map(str, at))} tasks" for name, at in by_policy.items()
+    )
 
 
 def _model(bank: Bank) -> str:
@@ -91,6 +106,11 @@ def bank_plain(bank: Bank) -> dict[str, Any]:
         "provenance": bank.provenance.as_dict(),
         "dead_weight": list(dead_weight(bank)),
         "items_holding_90_percent": items_holding(bank, _MOST_INFORMATION),
+        "alternatives": [
+            {"weight": other.weight, "provenance": other.bank.provenance.as_dict()} for other in bank.alternatives
+        ],
+        "report": None if bank.report is None else bank.report.as_dict(),
+        "backtest": None if bank.backtest is None else bank.backtest.as_dict(),
         "parameters": item_rows(bank),
     }
 

@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 from harness.adaptive import AdaptiveError, Bank, EndReason, Stop
+from harness.adaptive.estimators.hybrid import Hybrid
+from harness.adaptive.plan import Backtest, Plan, Row
 from harness.api.adaptive import SuiteNow, adaptive_config, check_names, engine_for, traits_of
-from harness.api.request import AdaptiveRequest, read_decision
+from harness.api.preflight import adaptive_notes
+from harness.api.request import AdaptiveRequest, RunRequest, read_decision
 from harness.records.errors import ConfigError, StoreError
 from harness.records.run import RunConfig
 from harness.records.vocabulary import Outcome
@@ -65,6 +68,45 @@ def test_a_cost_of_nothing_is_not_known_and_folders_are_groups() -> None:
     assert np.isnan(traits.cost_usd[0])
     assert (traits.groups, traits.duration_s, traits.tasks) == (None, None, 40)
     assert traits_of(PLAIN.align(["a/1", "a/2", "b/1"]), 200).groups == ("a", "a", "b")
+
+
+@pytest.fixture
+def tested() -> Bank:
+    """A bank whose back-test preferred a hedged policy for short runs and random sampling for longer ones."""
+    rows = tuple(
+        Row(Plan("1", name, 0.04), tasks, 0.02, 0.04, 0.5, 0.1, widening)
+        for name, tasks, widening in (("pass_rate+0.25", 10, 2.0), ("random", 30, 1.5))
+    )
+    return replace(BANK, provenance=replace(BANK.provenance, method="2pl"), backtest=Backtest(rows, rows, 8, 8))
+
+
+def test_auto_is_what_the_banks_back_test_found_for_runs_of_this_length(tested: Bank) -> None:
+    config, store = configured(AdaptiveRequest(policy="auto", stop=12), tested)
+    adaptive = config.adaptive
+    assert adaptive is not None
+    assert (adaptive.asked_policy, adaptive.policy, adaptive.estimator) == ("auto", "pass_rate+0.25", "hybrid")
+    settings = engine_for(config, store).settings
+    assert settings.estimator == Hybrid(0.04)
+    assert settings.widening == ((10, 2.0), (30, 1.5))
+    longer, _ = configured(AdaptiveRequest(policy="auto", stop=200), tested)
+    assert longer.adaptive is not None
+    assert longer.adaptive.policy == "random"
+
+
+def test_a_named_estimator_goes_before_that_of_auto_and_has_no_widening(tested: Bank) -> None:
+    config, _ = configured(AdaptiveRequest(policy="auto", stop=12, estimator="sample_mean"), tested)
+    assert config.adaptive is not None
+    assert (config.adaptive.policy, config.adaptive.estimator) == ("pass_rate+0.25", "sample_mean")
+    assert (config.adaptive.model_error, config.adaptive.widening) == (None, ())
+
+
+def test_auto_without_a_back_test_is_the_default_and_is_said(tested: Bank) -> None:
+    config, _ = configured(AdaptiveRequest(policy="auto"))
+    assert config.adaptive is not None
+    assert config.adaptive.policy == "d_optimal"
+    request = RunRequest(suite="s", adaptive=AdaptiveRequest(policy="auto", bank="bank.npz"))
+    assert "bank bank.npz has no back-test" in " ".join(adaptive_notes(request, BANK))
+    assert not any("back-test" in note for note in adaptive_notes(request, tested))
 
 
 @pytest.mark.parametrize(

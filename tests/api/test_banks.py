@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.adaptive import save_bank
-from harness.api.banks import calibrate_history, responses_of
+from harness.api.banks import calibrate_history, counts_of
 from harness.api.calibrating import CalibrationRequest
 from harness.records.errors import ConfigError
 from harness.store.history import History
@@ -27,7 +27,9 @@ def history(*runs: tuple[str, str]) -> History:
 
 
 def test_repeats_of_an_agent_on_a_day_are_one_row_of_counts() -> None:
-    counts = responses_of(history(("a", "2025-01-01"), ("a", "2025-01-01"), ("a", "2025-02-01"), ("b", "")))
+    counted = counts_of(history(("a", "2025-01-01"), ("a", "2025-01-01"), ("a", "2025-02-01"), ("b", "")))
+    assert counted.agents == ("a", "a", "b")
+    counts = counted.responses
     assert counts.run_ids == ("a 2025-01-01", "a 2025-02-01", "b")
     assert counts.trials.tolist() == [[2, 2], [1, 1], [1, 1]]
     assert counts.passes.tolist() == [[2, 0], [1, 0], [1, 0]]
@@ -35,7 +37,7 @@ def test_repeats_of_an_agent_on_a_day_are_one_row_of_counts() -> None:
 
 
 def test_runs_without_repeats_keep_their_names() -> None:
-    assert responses_of(history(("a", "2025-01-01"), ("b", "2025-01-01"))).run_ids == ("run-0", "run-1")
+    assert counts_of(history(("a", "2025-01-01"), ("b", "2025-01-01"))).responses.run_ids == ("run-0", "run-1")
 
 
 @pytest.fixture

@@ -96,6 +96,21 @@ def test_outcomes_against_the_bank_are_a_misfit_and_named(tmp_path: Path) -> Non
     assert not appraise("run-g", str(tmp_path), str(tmp_path / "bank.npz")).misfits
 
 
+def test_an_ability_outside_of_what_the_bank_knows_is_said(tmp_path: Path) -> None:
+    known = replace(BANK, provenance=replace(BANK.provenance, method="2pl"))
+    bank = replace(
+        known, alpha=np.ones((40, 2)) * [1.5, 0.1], prior_mean=np.array([-2.0, 0.0]), prior_covariance=0.3 * np.eye(2)
+    )
+    fixed_run(tmp_path, bank.item_ids, {item: [PASSED] for item in bank.item_ids})
+    save_bank(bank, tmp_path / "bank.npz")
+    [note] = appraise("run-f", str(tmp_path), str(tmp_path / "bank.npz")).notes
+    assert "standard deviations from the mean of the calibrated runs" in note
+    fixed_run(tmp_path, bank.item_ids, {item: [outcome] for item, outcome in OUTCOMES.items()}, run="run-g")
+    wide = replace(known, prior_covariance=9 * np.eye(2))
+    save_bank(wide, tmp_path / "wide.npz")
+    assert appraise("run-g", str(tmp_path), str(tmp_path / "wide.npz")).notes == ()
+
+
 def test_nothing_to_estimate_is_said(tmp_path: Path) -> None:
     outcomes = dict.fromkeys(BANK.item_ids, Reason.IMAGE_MISSING)
     adaptive_run(tmp_path, BANK, outcomes)

@@ -9,7 +9,6 @@ import pytest
 
 from harness.adaptive import (
     AdaptiveError,
-    Bank,
     Calibration,
     CalibrationSettings,
     Responses,
@@ -79,9 +78,9 @@ def test_errors_fall_and_costs_rise_with_tasks(history: Path, bank: Path) -> Non
 def test_without_a_bank_nobody_is_in_the_bank_that_tries_him(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[frozenset[str]] = []
 
-    def spied(responses: Responses, settings: CalibrationSettings, start: Bank | None) -> Calibration:
+    def spied(responses: Responses, settings: CalibrationSettings) -> Calibration:
         seen.append(frozenset(name.split()[0] for name in responses.run_ids))
-        return calibrate(responses, settings, start)
+        return calibrate(responses, settings)
 
     monkeypatch.setattr("harness.api.banks.calibrate", spied)
     study = simulate(request(history, folds=4, stop=10, repeats=1))
@@ -106,6 +105,15 @@ def test_policies_may_go_by_what_tasks_cost(history: Path) -> None:
     assert dear is not None
     assert cheap is not None
     assert cheap < 0.75 * dear
+
+
+def test_auto_is_back_tested_without_those_it_is_tried_on(history: Path, bank: Path) -> None:
+    study = simulate(request(history, folds=2, policies=("auto", "random"), stop=10, repeats=1))
+    assert [line.policy for line in study.lines] == ["auto", "random"]
+    assert study.notes[-1].startswith("auto: ")
+    assert "of 2" in study.notes[-1]
+    plain = simulate(request(history, bank, policies=("auto",), stop=10, repeats=1))
+    assert plain.notes[-1] == "auto: no bank has a back-test, so it is d_optimal"
 
 
 def test_runs_without_a_grade_are_left_out_and_said(history: Path, bank: Path, tmp_path: Path) -> None:

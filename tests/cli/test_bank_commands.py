@@ -31,7 +31,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def bank(history: Path) -> Path:
     out = history.parent / "bank.npz"
-    ended = assay("calibrate", history, "--out", out, "--dims", 1)
+    ended = assay("calibrate", history, "--out", out, "--dims", 1, "--no-backtest")
     assert ended.code == 0, ended.err
     return out
 
@@ -39,7 +39,8 @@ def bank(history: Path) -> Path:
 def test_calibrate_writes_a_bank_and_says_what_it_holds(history: Path, tmp_path: Path) -> None:
     out = tmp_path / "bank.npz"
     ended = assay(
-        "calibrate", history, "--out", out, "--dims", "rasch", "--method", "map", "--prior", "difficulty_sd=1"
+        *("calibrate", history, "--out", out, "--dims", "rasch", "--method", "map", "--prior", "difficulty_sd=1"),
+        "--no-backtest",
     )
     assert ended.code == 0, ended.err
     assert load_bank(out).provenance.method == "rasch"
@@ -52,7 +53,7 @@ def test_calibrate_writes_a_bank_and_says_what_it_holds(history: Path, tmp_path:
 
 def test_calibrate_tells_the_same_as_json(history: Path, tmp_path: Path) -> None:
     out = tmp_path / "bank.npz"
-    told = assay("calibrate", history, "--out", out, "--dims", 2, "--json").json
+    told = assay("calibrate", history, "--out", out, "--dims", 2, "--no-backtest", "--json").json
     bank = load_bank(out)
     assert (told["bank"], told["digest"], told["items"], told["provenance"]["d"]) == (str(out), bank.digest, 32, 2)
     assert told == {"bank": str(out), **assay("bank", "show", out, "--json").json}
@@ -61,7 +62,7 @@ def test_calibrate_tells_the_same_as_json(history: Path, tmp_path: Path) -> None
 def test_every_option_reaches_the_fit(history: Path, bank: Path, tmp_path: Path) -> None:
     out = tmp_path / "bank.npz"
     ended = assay(
-        "calibrate", history, "--out", out, "--window", "5w", "--half-life", "31d", "--start", bank, "--dims", 1
+        "calibrate", history, "--out", out, "--window", "5w", "--half-life", "31d", "--start", bank, "--no-backtest"
     )
     assert ended.code == 0, ended.err
     assert "20 runs that weigh 15.0, 2025-03-15 to 2025-04-15" in ended.out
@@ -96,6 +97,21 @@ def test_what_cannot_be_meant_is_exit_2_with_a_remedy(
     assert words in ended.err
 
 
+def test_a_back_test_is_in_the_bank_and_shown(history: Path, tmp_path: Path) -> None:
+    out = tmp_path / "bank.npz"
+    ended = assay("calibrate", history, "--out", out, "--dims", "rasch")
+    assert ended.code == 0, ended.err
+    table = load_bank(out).backtest
+    assert table is not None
+    assert table.agents == 40
+    assert "back-tested on 40 runs of 40 agents" in ended.out
+    assert f"--policy auto is {table.chosen[0].plan.policy} at" in ended.out
+    shown = assay("bank", "show", out, "--curve")
+    assert ended.out.partition("back-tested")[2].strip() in shown.out
+    assert shown.out.splitlines()[-1].split()[-1].isdigit()
+    assert assay("bank", "show", out, "--json").json["backtest"]["agents"] == 40
+
+
 def test_show_lists_items_by_what_they_tell(bank: Path) -> None:
     ended = assay("bank", "show", bank, "--items")
     assert ended.code == 0, ended.err
@@ -105,6 +121,49 @@ def test_show_lists_items_by_what_they_tell(bank: Path) -> None:
     information = [float(line.split()[0]) for line in items]
     assert information == sorted(information, reverse=True)
     assert items[-1].split()[-1] in ("hard", "easy")
+
+
+def runs_of(path: Path, n_runs: int, broken: frozenset[str]) -> Path:
+    """Later runs of agents like those of the history; tasks in `broken` fail always."""
+    responses = simulate_population(3, 40, ITEMS, d=1).responses(range(n_runs), attempt=1)
+    rows = ["agent,date,task,outcome"]
+    for number, agent in enumerate(responses.run_ids):
+        for item, passed in zip(ITEMS, responses.passes[number].astype(int).tolist(), strict=True):
+            rows.append(f"{agent},2025-05-{number + 1:02},{item},{0 if item in broken else passed}")
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_drift_names_the_tasks_that_changed_and_nothing_else(bank: Path, tmp_path: Path) -> None:
+    calm = assay("bank", "drift", bank, runs_of(tmp_path / "calm.csv", 30, frozenset()))
+    assert (calm.code, calm.out.strip()) == (0, "no item of 30 has drifted over 30 runs")
+    easiest = load_bank(bank).restrict(ITEMS).beta.argmin()
+    changed = runs_of(tmp_path / "changed.csv", 30, frozenset({ITEMS[easiest]}))
+    ended = assay("bank", "drift", bank, changed)
+    assert ended.code == 0, ended.err
+    assert ended.out.startswith(f"warning  {ITEMS[easiest]} has become harder than the bank says")
+    told = assay("bank", "drift", bank, changed, "--json").json
+    assert [finding["subject"] for finding in told["findings"]] == [ITEMS[easiest]]
+    assert told["findings"][0]["since"].startswith("agent-")
+
+
+def test_a_bank_that_no_longer_holds_is_an_alarm_and_exit_3(bank: Path, tmp_path: Path) -> None:
+    order = load_bank(bank).restrict(ITEMS).beta.argsort()
+    gone = frozenset(ITEMS[at] for at in order[:6])
+    ended = assay("bank", "drift", bank, runs_of(tmp_path / "runs.csv", 30, gone))
+    assert ended.code == 3
+    assert ended.out.startswith("alarm ")
+
+
+def test_drift_says_what_it_could_not_use(history: Path, bank: Path, tmp_path: Path) -> None:
+    assert "40 of 40 runs are no later than the bank's last (2025-04-15)" in assay("bank", "drift", bank, history).out
+    other = tmp_path / "other.csv"
+    other.write_text("agent,task,outcome\na,x,1\na,task-1,1\n")
+    assert "1 tasks of these runs are not in the bank" in assay("bank", "drift", bank, other).out
+    other.write_text("agent,task,outcome\na,x,1\n")
+    ended = assay("bank", "drift", bank, other)
+    assert (ended.code, ended.out) == (2, "")
+    assert "no task of these runs is in the bank" in ended.err
 
 
 def test_what_is_no_bank_is_exit_2(history: Path, tmp_path: Path) -> None:
