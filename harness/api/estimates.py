@@ -78,7 +78,7 @@ def _report(row: RunRow, engine: AdaptiveEngine, ended: str | None) -> EstimateR
         raise ConfigError("every task is unavailable: there is nothing to estimate", place=f"run {row.run}")
     withdrawn = [kind for kind, _ in state.withdrawn.values()]
     step: Choice | Stop = engine.next()
-    after = expected_error(state, step.item, engine.settings.estimator) if isinstance(step, Choice) else None
+    after = _error_after(engine, step.item) if isinstance(step, Choice) else None
     passed = sum(passes / trials for passes, trials in zip(state.passes, state.trials, strict=True))
     share = passed / found.n_items if found.n_items else 0.0
     provenance = engine.bank.provenance
@@ -115,6 +115,13 @@ def _report(row: RunRow, engine: AdaptiveEngine, ended: str | None) -> EstimateR
         ended=ended,
         notes=tuple(_notes(engine)),
     )
+
+
+def _error_after(engine: AdaptiveEngine, item: str) -> float:
+    pairs = engine.settings.widening or ((0, 1.0),)
+    tasks, factors = zip(*pairs, strict=True)
+    widening = float(np.interp(len(engine.state.items) + 1, tasks, factors))
+    return expected_error(engine.state, item, engine.settings.estimator, widening)
 
 
 def _notes(engine: AdaptiveEngine) -> Iterator[str]:

@@ -43,6 +43,15 @@ def test_one_more_task_is_the_policys_next_and_makes_the_error_smaller(tmp_path:
     assert 0 < report.error_after < report.standard_error
 
 
+def test_what_one_more_task_brings_is_widened_like_the_estimate(tmp_path: Path) -> None:
+    adaptive_run(tmp_path, BANK, OUTCOMES)
+    adaptive_run(tmp_path, BANK, OUTCOMES, run="run-w", widening=((10, 2.0), (11, 1.5)))
+    plain, wide = appraise("run-a", str(tmp_path)), appraise("run-w", str(tmp_path))
+    assert plain.error_after is not None
+    assert wide.standard_error == pytest.approx(2.0 * plain.standard_error)
+    assert wide.error_after == pytest.approx(1.5 * plain.error_after)
+
+
 def test_ungraded_tasks_are_predicted_and_unavailable_ones_left_out(tmp_path: Path) -> None:
     first = adaptive_run(tmp_path, BANK, OUTCOMES, run="run-b")
     lost, broken = (BANK.item_ids[at] for at in first.state.items[:2])
