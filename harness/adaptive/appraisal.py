@@ -68,12 +68,15 @@ def person_fit(state: AbilityState) -> Fit:
     )
 
 
-def expected_error(state: AbilityState, item: str, estimator: Estimator) -> float:
+def expected_error(state: AbilityState, item: str, estimator: Estimator, widening: float = 1.0) -> float:
     """The estimate's standard error after one outcome of an open `item`, in expectation over it, at θ̂, fraction of 1.
 
-    Raises BankError on an unknown item, StateError if it is not open.
+    `widening` as in `estimate_of`. Raises BankError on an unknown item, StateError if it is not open.
     """
     at = int(state.bank.positions([item])[0])
     p = float(state.bank.probability(state.theta)[at])
-    after = [estimate_of(estimator, state.observe(at, passes).evidence).standard_error for passes in (0, 1)]
-    return (1.0 - p) * after[0] + p * after[1]
+    failed, passed = (
+        estimate_of(estimator, state.observe(at, passes).evidence, widening=widening).standard_error
+        for passes in (0, 1)
+    )
+    return (1.0 - p) * failed + p * passed
