@@ -122,6 +122,7 @@ class _Table:
         self._lots = [Lot.of(seed, bank.item_ids) for seed in study.seeds]
         self._ties = self._per_agent([lot.ties for lot in self._lots])
         self._order = self._per_agent([lot.order for lot in self._lots])
+        self._draws = self._all_draws(last)
         self._counted = trials > 0
         self._open = self._counted.copy()
         self._rest = self._counted.copy()
@@ -158,7 +159,7 @@ class _Table:
         largest = values.max(axis=1, keepdims=True)
         tied = pool & (values >= largest - TIE * np.abs(largest))
         best = np.where(tied, self._ties, 0).argmax(axis=1)
-        is_draw = self._draws_of(at, share)
+        is_draw = self._draws[:, at]
         item = np.where(is_draw, np.where(self._open, self._order, 0).argmax(axis=1), best) if is_draw.any() else best
         open_items = np.maximum(self._open.sum(axis=1), 1)
         self.items[:, at] = np.where(self._open.any(axis=1), item, -1)
@@ -213,10 +214,11 @@ class _Table:
             covariance = downdate(covariance, self._bank.alpha[item], np.where(item >= 0, p * (1.0 - p), 0.0))
         return covariance
 
-    def _draws_of(self, step: int, share: float) -> BoolArray:
-        steps = np.asarray(step, dtype=np.int64)
-        found = np.array([lot.is_draw(steps, share) for lot in self._lots], dtype=np.bool_)
-        return np.broadcast_to(found, self._rows.shape)
+    def _all_draws(self, last: int) -> BoolArray:
+        """Whether each step of each agent is a draw, (A, last), told beforehand: they depend on nothing observed."""
+        steps, share = np.arange(last, dtype=np.int64), self._policy.random_share
+        found = np.stack([lot.is_draw(steps, share) for lot in self._lots])
+        return np.broadcast_to(found, (len(self._rows), last))
 
     def _outcomes(self) -> Outcomes:
         k = self.learnt
