@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 from typing import Any
@@ -48,3 +49,10 @@ def test_every_policy_and_estimator_is_named() -> None:
     for name in (*(policy.name for policy in POLICIES), *WITH_TRAITS, *(estimator.name for estimator in ESTIMATORS)):
         if name != "history_cache":  # of studies: it needs to be told what is cached
             assert f"`{name}" in TEXT, name
+
+
+def test_every_function_in_the_guide_is_there() -> None:
+    named = re.findall(r"`(harness\.api\.\w+)\.(\w+)`", TEXT)
+    assert len(named) == 5
+    for module, function in named:
+        assert callable(getattr(importlib.import_module(module), function))
