@@ -37,6 +37,7 @@ class StopReason(StrEnum):
     USER_ENDED = "user_ended"
     CANCELLED = "cancelled"
     INFRASTRUCTURE = "infrastructure"
+    UNKNOWN = "unknown"  # of an imported record whose source does not say
 
 
 class Outcome(StrEnum):

@@ -1,0 +1,1 @@
+"""Reads what other harnesses wrote: one file per format, content to records, nothing invented."""
