@@ -14,13 +14,15 @@ Count = int | None
 
 
 class Usage(Record):
-    """Tokens of one provider response, or of several added up. `input` excludes both cache buckets."""
+    """Tokens of one provider response, or of several added up, in buckets that never overlap."""
 
-    input: Count = Field(default=None, ge=0)
+    input: Count = Field(default=None, ge=0)  # fresh text: excludes both cache buckets
     cache_read: Count = Field(default=None, ge=0)
     cache_write: Count = Field(default=None, ge=0)
     output: Count = Field(default=None, ge=0)  # excludes reasoning
     reasoning: Count = Field(default=None, ge=0)
+    audio_input: Count = Field(default=None, ge=0)  # fresh; not in `input`
+    audio_output: Count = Field(default=None, ge=0)  # not in `output`
 
     @property
     def known(self) -> bool:
