@@ -80,6 +80,10 @@ class Sandbox(Protocol):
 
     async def health(self) -> Health: ...
 
+    async def peak_memory(self) -> int | None:
+        """Most bytes in use at once since the start, page cache left out as far as that can be told; None: unknown."""
+        ...
+
     async def changes(self) -> tuple[str, ...]:
         """Paths added, changed or deleted since the image, each with a leading `A`, `C` or `D` and a space."""
         ...

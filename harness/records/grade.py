@@ -20,6 +20,7 @@ class Grade(Record):
     detail: str = ""
     flags: tuple[str, ...] = ()  # e.g. "planted verdict removed", "services kept alive"
     duration_s: float = 0.0
+    peak_memory_bytes: int | None = None  # of the container that was graded in; set by the runner
     blobs: dict[str, str] = {}  # name -> sha256 of the grader's output, verdict files, artifacts
 
 

@@ -73,6 +73,7 @@ async def seal(sandbox: Sandbox, task: Task, journal: Journal) -> Sealed:
         "seal",
         {
             "health": health.plain(),
+            "peak_memory_bytes": await sandbox.peak_memory(),
             "changes": list(changes[:MOST_CHANGES]),
             "changes_count": len(changes),
             "artifacts": {path: sha256_of(data) for path, data in artifacts.items()},

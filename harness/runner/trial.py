@@ -195,6 +195,7 @@ class Trial:
             pristine=self._pristine,
         )
         grade = await self._judge(self.services.grader(task.grading.grader), case)
+        grade = grade.model_copy(update={"peak_memory_bytes": await sandbox.peak_memory()})
         self.journal.note("grade", grade.plain(), actor=Actor.GRADER, blobs=grade.blobs)
         self.ending.graded(grade, sealed)
 

@@ -47,6 +47,7 @@ class ContainerProcesses:
         self.turn = anyio.Lock()
         self.restarts = 0
         self._kills_before_restart = 0
+        self._peak_before_restart: int | None = None
         self._look(started)
 
     @property
@@ -66,6 +67,11 @@ class ContainerProcesses:
         """How often the kernel killed for memory since the container was first started; None when unknown."""
         count = self._view.memory_kills() if self._view else None
         return None if count is None else count + self._kills_before_restart
+
+    def peak_memory(self) -> int | None:
+        """Most bytes in use at once since the container was first started; None when unknown."""
+        known = [peak for peak in (self._view.peak_memory() if self._view else None, self._peak_before_restart) if peak]
+        return max(known, default=None)
 
     async def container_is_up(self) -> bool:
         """Whether the container lives, asked right after a command in it was killed.
@@ -172,6 +178,7 @@ class ContainerProcesses:
 
     async def _restart(self) -> None:
         self._kills_before_restart = self.memory_kills() or 0
+        self._peak_before_restart = self.peak_memory()
         self.restarts += 1
         self._look(await self._container.restart())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import anyio.to_thread
+
 from harness.records.errors import SandboxFault
 from harness.records.execution import Command, ExecResult, Health, ProcessReport, SandboxFacts, SandboxSpec
 from harness.records.task import FileTree
@@ -71,6 +73,9 @@ class DockerSandbox:
 
     async def end_processes(self) -> ProcessReport:
         return await self._processes.end_all()
+
+    async def peak_memory(self) -> int | None:
+        return await anyio.to_thread.run_sync(self._processes.peak_memory)
 
     async def health(self) -> Health:
         """The container's state; its size only where a disk limit asks for it, since measuring costs."""

@@ -94,6 +94,17 @@ class HostView:
         """How often the kernel killed for memory in the container since it started; None where it does not tell."""
         return _counter(self.memory_folder, ("memory.events", "memory.oom_control"), "oom_kill")
 
+    def peak_memory(self) -> int | None:
+        """Most bytes in use at once since the container started, without page cache that the kernel holds now and
+        could let go: an estimate, from above where cached files were deleted meanwhile. None where it does not tell.
+        """
+        peak = _number(self.memory_folder, ("memory.peak", "memory.max_usage_in_bytes"))
+        if peak is None:
+            return None
+        cached = _either(self.memory_folder, "total_cache", "file")  # cgroup v1, v2
+        shared = _either(self.memory_folder, "total_shmem", "shmem")  # counted as cache, but nobody can let it go
+        return max(0, peak - max(0, (cached or 0) - (shared or 0)))
+
     def forks_refused(self) -> int | None:
         """How often the process limit refused a new process; None where the kernel does not tell."""
         return _counter(self.pids_folder, ("pids.events",), "max")
@@ -153,6 +164,20 @@ def _pids_in(folder: Path) -> list[int]:
         if error.errno in _NO_LISTING:
             return []
         raise
+
+
+def _either(folder: Path | None, *names: str) -> int | None:
+    found = (_counter(folder, ("memory.stat",), name) for name in names)
+    return next((value for value in found if value is not None), None)
+
+
+def _number(folder: Path | None, files: tuple[str, ...]) -> int | None:
+    for file in files:
+        try:
+            return int((folder / file).read_text()) if folder else None
+        except (OSError, ValueError):
+            continue
+    return None
 
 
 def _counter(folder: Path | None, files: tuple[str, ...], name: str) -> int | None:

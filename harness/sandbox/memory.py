@@ -110,6 +110,7 @@ class MemorySandbox:
         self.running = True
         self.removed = False
         self.memory_killed = False
+        self.peak_memory_bytes: int | None = None
         self._provider = provider
         self._facts = facts
         self._processes: list[Background] = []
@@ -156,6 +157,8 @@ class MemorySandbox:
         if deadline.cancelled_caught:
             exit_code, ended = None, 1 + self._end(own)
         self.memory_killed |= process.memory_killed
+        used = self.spec.limits.memory_mb * 1024 * 1024 if process.memory_killed else process.memory_bytes
+        self.peak_memory_bytes = max(self.peak_memory_bytes or 0, used) or None
         result = ExecResult(
             exit_code=exit_code,
             stdout=process.stdout.captured(),
@@ -200,6 +203,9 @@ class MemorySandbox:
         await self._enter("end_processes")
         found = self._end(tuple(self._processes))
         return ProcessReport(found=found, method="memory" if found else "none", duration_s=0.0)
+
+    async def peak_memory(self) -> int | None:
+        return self.peak_memory_bytes
 
     async def health(self) -> Health:
         await self._enter("health", alive=False)

@@ -38,6 +38,7 @@ class Process:
     number: int
     background: list[Background] = field(default_factory=list)
     memory_killed: bool = False
+    memory_bytes: int = 0  # most in use at once, for the program to set
 
     @property
     def argv(self) -> tuple[str, ...]:

@@ -129,9 +129,12 @@ def test_counters_are_read_in_both_kinds(tmp_path: Path, unified: bool) -> None:
     kind, membership = ("cgroup2", "0::/docker/abc\n") if unified else ("cgroup", "3:memory,pids:/docker/abc\n")
     name = "memory.events" if unified else "memory.oom_control"
     (folder / name).write_text("oom 9\nunder_oom 0\noom_kill 3\n")
+    (folder / ("memory.peak" if unified else "memory.max_usage_in_bytes")).write_text("9000\n")
+    stat = "file 3000\nshmem 1000\n" if unified else "cache 9\ntotal_cache 3000\ntotal_shmem 1000\n"
+    (folder / "memory.stat").write_text(stat)
     view = view_of(tmp_path, membership, f"30 24 0:26 / {tmp_path}/cg rw - {kind} c rw,memory,pids\n", keeper)
     assert view is not None
-    assert (view.memory_kills(), view.forks_refused()) == (3, 7)
+    assert (view.memory_kills(), view.forks_refused(), view.peak_memory()) == (3, 7, 7000)
 
 
 @pytest.mark.parametrize(
