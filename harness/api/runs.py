@@ -39,6 +39,7 @@ class Watch:
     observer: Observer | None = None
     control: RunControl | None = None
     warn: Callable[[str], None] | None = None  # told what is odd about the run before it begins; it is recorded too
+    created: Callable[[RunRow], None] | None = None  # told of a new run once it is stored, before anything is started
 
     def notice(self, message: str) -> None:
         """Tell the observer, if there is one, what is being done."""
@@ -149,6 +150,8 @@ async def _carry_out(row: RunRow, stage: _Stage, schedule: Schedule | None) -> N
         new = schedule is not None
         if new:
             store.create_run(row)
+            if watch.created is not None:
+                watch.created(row)
         stack.enter_context(store.own(row.run))
         if not new:
             # Owned by us now, so what a dead process left of this run is ours to remove, and nobody else's is.

@@ -62,11 +62,10 @@ def load_suite(
     folder = find_suite(path_or_name)
     formats = default_formats() if formats is None else formats
     single = any(form.recognises(folder) for form in formats)
-    settings = _settings(folder)
     gathered = gather(folder, formats)
     raise_all(gathered.errors, str(folder))
     suite = Suite(
-        name=settings.name or folder.resolve().name,
+        name=name_of(folder),
         tasks=gathered.tasks,
         source=str(folder),
         locked=all(task.image.digest is not None for task in gathered.tasks),
@@ -79,6 +78,11 @@ def load_suite(
     if lock_path is None:
         return suite
     return apply_lock(suite, read_lock(lock_path), str(lock_path), whole=lock_path.parent == folder)
+
+
+def name_of(folder: Path) -> str:
+    """The name of the suite in a folder, without loading it. Raises TaskError for a `suite.toml` that is wrong."""
+    return _settings(folder).name or folder.resolve().name
 
 
 def default_formats() -> tuple[TaskFormat, ...]:
@@ -122,10 +126,16 @@ def select(suite: Suite, patterns: Iterable[str]) -> Suite:
     if not patterns:
         return suite
     chosen: set[str] = set()
+    ids = {task.id for task in suite.tasks}
+    families: dict[str, set[str]] = {}
+    for task in suite.tasks:
+        families.setdefault(task.family, set()).add(task.id)
     for pattern in patterns:
-        matched = {task.id for task in suite.tasks if fnmatchcase(task.id, pattern) or task.family == pattern}
+        matched = families.get(pattern, set()) | ({pattern} & ids)
+        if any(sign in pattern for sign in "*?["):  # thousands of plain ids are looked up, not compared
+            matched |= {id_ for id_ in ids if fnmatchcase(id_, pattern)}
         if not matched:
-            words = sorted({task.id for task in suite.tasks} | {task.family for task in suite.tasks})
+            words = sorted(ids | families.keys())
             near = difflib.get_close_matches(pattern, words, n=3, cutoff=0.5)
             remedy = f"near: {', '.join(near)}" if near else f"the suite has {len(suite.tasks)} tasks, see `suite list`"
             raise ConfigError(f"no task of {suite.name} matches {pattern!r}", remedy=remedy)
