@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from harness.importers.json_stream import Member, Reader, lines, members
 from harness.importers.zip_entries import open_entry
@@ -35,6 +36,7 @@ class Archive:
         self.path = Path(path)
         self.problems: list[Finding] = []
         self.digests: dict[str, str] = {}
+        self.memo: dict[str, Any] = {}  # what an importer learnt of it in one reading and needs in the next
         self._zip: zipfile.ZipFile | None = None
         try:
             self.is_folder = self.path.is_dir()

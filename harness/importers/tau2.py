@@ -26,6 +26,7 @@ from harness.records.archive import (
     Basis,
     Claim,
     Finding,
+    ImportOptions,
     Recognition,
     Step,
 )
@@ -64,7 +65,7 @@ class Tau2Importer:
         form = "one file" if only_file(archive) else "a folder with simulations/"
         return Recognition(self.name, f"tau2-bench results, {form}: info.environment_info and tasks", 2, MISSING)
 
-    def read(self, archive: Archive) -> Iterator[ArchiveItem]:
+    def read(self, archive: Archive, options: ImportOptions) -> Iterator[ArchiveItem]:
         name = _header_file(archive)
         if name is None:
             raise ArchiveError("no tau2 results here", place=str(archive.path), remedy="leave --format out")

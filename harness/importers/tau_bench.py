@@ -23,6 +23,7 @@ from harness.records.archive import (
     ArchiveTask,
     Basis,
     Claim,
+    ImportOptions,
     Recognition,
     Step,
 )
@@ -49,7 +50,7 @@ class TauBenchImporter:
             return None
         return Recognition(self.name, "tau-bench v1 trajectories: a list of episodes with info and traj", 2, MISSING)
 
-    def read(self, archive: Archive) -> Iterator[ArchiveItem]:
+    def read(self, archive: Archive, options: ImportOptions) -> Iterator[ArchiveItem]:
         yield ArchiveRun(key=_RUN, suite="tau-bench", missing=MISSING)
         for name in archive.names:
             for member in archive.members(name):

@@ -155,4 +155,16 @@ class Recognition:
     missing: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """What the user adds that an archive does not hold. `reference` and `executed` are paths of further files."""
+
+    agent: str | None = None
+    scaffold: str | None = None
+    model: str | None = None
+    scorer: str | None = None  # whose score is the outcome, where several scored
+    reference: str | None = None  # tasks with their reference actions
+    executed: str | None = None  # an archive that holds what the agent itself did
+
+
 ArchiveItem = ArchiveRun | ArchiveEpisode | Finding
