@@ -10,6 +10,7 @@ from datetime import datetime
 import anyio
 
 from harness.api.adaptive import engine_for
+from harness.api.ceilings import ceiling_of
 from harness.api.containers import open_provider
 from harness.api.leftovers import taken_up
 from harness.api.preflight import check_sources
@@ -78,7 +79,7 @@ async def execute(request: RunRequest, watch: Watch) -> Summary:
         for note in row.config.extra["notes"]:
             watch.warning(note)
         await _carry_out(row, _Stage(prepared, reached, store, watch), _new_schedule(row.config, store))
-        return summarise(store, row.run, estimate_of)
+        return summarise(store, row.run, estimate_of, ceiling_of)
 
 
 async def resume_async(run_id: str, store_folder: str, watch: Watch) -> Summary:
@@ -92,7 +93,7 @@ async def resume_async(run_id: str, store_folder: str, watch: Watch) -> Summary:
         check_same(row.config, prepared)
         reached = await _reach(prepared, stack)
         await _carry_out(row, _Stage(prepared, reached, store, watch), None)
-        return summarise(store, row.run, estimate_of)
+        return summarise(store, row.run, estimate_of, ceiling_of)
 
 
 def _new_schedule(config: RunConfig, store: EvidenceStore) -> Schedule:

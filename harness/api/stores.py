@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.adaptive.estimators import Estimate
 from harness.api.adaptive import engine_for
+from harness.api.ceilings import ceiling_of
 from harness.api.request import DEFAULT_STORE
 from harness.protocols import EvidenceStore
 from harness.records.errors import StoreError
@@ -39,7 +40,7 @@ def open_store(folder: str | Path = DEFAULT_STORE, *, create: bool = False) -> S
 def summary(run: str, store: str | Path = DEFAULT_STORE) -> Summary:
     """The summary of a stored run, by id, unique prefix or `latest`."""
     with open_store(store) as opened:
-        return summarise(opened, run, estimate_of)
+        return summarise(opened, run, estimate_of, ceiling_of)
 
 
 def outcomes(run: str, store: str | Path = DEFAULT_STORE) -> pd.DataFrame:

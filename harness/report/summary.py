@@ -23,6 +23,7 @@ from harness.store.flat import agent_name
 
 ENOUGH = frozenset({"standard_error", "cost", "time", "decision"})  # why a run may stop before its number of tasks
 Estimator = Callable[[RunRow, EvidenceStore], Estimate | None]
+Ceiling = Callable[[str, EvidenceStore], str]
 
 
 class RunState(StrEnum):
@@ -62,7 +63,7 @@ class Summary(Record):
     suite's `suite_tasks` when the run was narrowed. `interval` is, in a fixed run, the identification interval: every
     planned slot without a grade counted as fail, then as pass (SOURCES S2); in an adaptive run the estimate's at
     `level`. `cost_usd` is null when the cost of any attempt is unknown; `cost_at_least_usd` is then a lower bound.
-    `ceiling` says that no gold audit stands behind the score yet.
+    `ceiling` says what gold and null audits found achievable, and what the run scores on that, or "not measured".
     """
 
     run: str
@@ -104,7 +105,9 @@ class Summary(Record):
         return self.outcomes[Outcome.PASSED] + self.outcomes[Outcome.FAILED]
 
 
-def summarise(store: EvidenceStore, run: str, estimator: Estimator | None = None) -> Summary:
+def summarise(
+    store: EvidenceStore, run: str, estimator: Estimator | None = None, ceiling: Ceiling | None = None
+) -> Summary:
     """The summary of a run. Raises StoreError for an unknown one."""
     row = store.run(run)
     config = row.config
@@ -122,7 +125,8 @@ def summarise(store: EvidenceStore, run: str, estimator: Estimator | None = None
     results = [trial.result for trial in rows if trial.result is not None]
     costs = [result.cost_usd for result in results]
     graded = outcomes[Outcome.PASSED] + outcomes[Outcome.FAILED]
-    tokens = [result.usage.total for result in results if result.usage is not None]
+    counts = [result.usage.total if result.usage is not None else result.tokens for result in results]
+    tokens = [count for count in counts if count is not None]
     truth, suite_tasks = config.extra.get("truth"), config.extra.get("suite_tasks")
     done = sum(line.outcome is not None and line.reason is not Reason.CANCELLED for line in lines)
     halted = _halted(store, row.run) if graded < planned else None
@@ -150,13 +154,13 @@ def summarise(store: EvidenceStore, run: str, estimator: Estimator | None = None
         cost_at_least_usd=sum(r.cost_at_least_usd if r.cost_usd is None else r.cost_usd for r in results),
         tokens=None if any(result.calls_without_usage for result in results) and not tokens else sum(tokens),
         tokens_are_known=not any(result.calls_without_usage for result in results),
-        seconds=sum(result.seconds for result in results),
+        seconds=sum(result.seconds or 0.0 for result in results),
         elapsed_s=_elapsed_s(row.created, [result.finished_at for result in results]),
         attempts=len(rows),
         complete=graded >= planned,
         survivors=survived,
         halted=halted,
-        ceiling="not measured",
+        ceiling="not measured" if ceiling is None else ceiling(row.run, store),
         warnings=notes(config, rows, latest),
         truth=truth if isinstance(truth, float) else None,
         trials=lines,
@@ -246,7 +250,7 @@ def _line(row: TrialRow) -> TrialLine:
         stop_detail=result.stop_detail if result else "",
         flags=result.flags if result else (),
         cost_usd=result.cost_usd if result else None,
-        tokens=result.usage.total if result and result.usage else None,
+        tokens=(result.usage.total if result.usage else result.tokens) if result else None,
         steps=result.steps if result else None,
         seconds=result.seconds if result else None,
     )
