@@ -272,9 +272,10 @@ def _alternatives(history: _History, choice: _Choice, settings: CalibrationSetti
     ]
     total = sum(weight for weight, _ in kept)
     found: list[Alternative] = []
+    rough = replace(settings, tolerance=10.0 * settings.tolerance)  # a member of an average needs no more
     for weight, one in kept:
         if one.dims != choice.dims:
-            fitted = fit_candidate(history.counts, one.dims, settings, one.fitted.posterior)
+            fitted = fit_candidate(history.counts, one.dims, rough, one.fitted.posterior)
             bank = _assemble(history, fitted, "", settings, ()).bank
             found.append(Alternative(float(weight / total), bank))
     return tuple(found)
@@ -297,9 +298,8 @@ def _from_start(history: _History, start: Calibration | Bank, dims: Candidate) -
     theta_covariance = np.tile(bank.prior_covariance, (len(history.run_ids), 1, 1))
     off = item - item.mean(axis=0)
     prior = (off.T @ off + item_covariance.sum(axis=0)) / len(item) + 1e-6 * np.eye(d + 1)
-    posterior = settle_runs(
-        history.counts.cells(), Posterior(theta, theta_covariance, item, item_covariance, item.mean(axis=0), prior)
-    )
+    unsettled = Posterior(theta, theta_covariance, item, item_covariance, item.mean(axis=0), prior)
+    posterior = settle_runs(history.counts.cells(), unsettled)
     if isinstance(start, Bank):
         return posterior
     known = {run: position for position, run in enumerate(start.run_ids)}

@@ -91,9 +91,9 @@ def stacking_weights(hidden: Counts, probabilities: Sequence[FloatArray]) -> Flo
     if total == 0:
         return weights
     for _ in range(_STACKING_STEPS):
-        mixed = weights @ models
-        passed = models / mixed @ hidden.passes
-        failed = (1.0 - models) / (1.0 - mixed) @ (hidden.trials - hidden.passes)
+        passed = models / (weights @ models) @ hidden.passes
+        # Σ w (1 − p) rather than 1 − Σ w p: else an error in Σ w = 1 grows from step to step.
+        failed = (1.0 - models) / (weights @ (1.0 - models)) @ (hidden.trials - hidden.passes)
         after = weights * (passed + failed) / total
         if float(np.max(np.abs(after - weights))) < _STACKING_TOLERANCE:
             return np.asarray(after)

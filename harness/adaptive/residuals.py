@@ -15,7 +15,7 @@ from harness.adaptive.candidate import Fitted
 from harness.adaptive.cells import Cells, Counts, DenseBlock
 from harness.adaptive.fit_report import ItemMisfit, ResidualGroup, ResidualPair
 
-MISFIT_Z = 3.5
+MISFIT_Z, MISFIT_SQUARE = 3.5, 1.1
 _LEAST_VARIANCE = 1e-6
 _CORRELATED_ROWS = 1500  # a correlation table of more rows than this is made of an even sample of them
 _FEWEST_SHARED, _PAIR_RUNS = 5, 30
@@ -58,8 +58,12 @@ def mean_squares(cells: Cells, fitted: Fitted) -> FloatArray:
 
 
 def misfits(item_ids: Sequence[str], squares: FloatArray) -> tuple[tuple[ItemMisfit, ...], int]:
-    """The items whose infit or outfit has z > 3.5, worst first, at most 20, and how many there are."""
-    worst = np.nanmax(np.column_stack([squares[:, 1], squares[:, 3], np.full(len(squares), -np.inf)]), axis=1)
+    """The items whose infit or outfit is over 1.1 with z > 3.5, worst first, at most 20, and how many there are.
+
+    An item near ½ for everyone has mean squares that hardly vary, so z alone would flag trifles.
+    """
+    z = np.where(squares[:, [0, 2]] > MISFIT_SQUARE, squares[:, [1, 3]], -np.inf)
+    worst = z.max(axis=1)
     found = np.flatnonzero(worst > MISFIT_Z)
     order = found[np.argsort(-worst[found], kind="stable")]
     named = tuple(ItemMisfit(item_ids[i], *(float(value) for value in squares[i])) for i in order[:_SHOWN])
