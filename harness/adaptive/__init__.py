@@ -18,13 +18,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.adaptive.bank import Bank, prior_bank
+    from harness.adaptive.bank import Alternative, Bank, prior_bank
     from harness.adaptive.bank_file import load_bank, save_bank
     from harness.adaptive.calibration import Calibration, CalibrationSettings, calibrate
     from harness.adaptive.decision import Baseline, Decision, DecisionSettings, Verdict, decide
+    from harness.adaptive.drift import BankComparison, ItemDrift, compare_banks
     from harness.adaptive.engine import AdaptiveEngine, EngineSettings
     from harness.adaptive.errors import AdaptiveError
     from harness.adaptive.estimators import Estimate, Estimator, PIrt, PosteriorPredictive, estimator_named
+    from harness.adaptive.fit_report import FitReport
     from harness.adaptive.likelihood import Priors
     from harness.adaptive.maintenance import (
         DriftState,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from harness.adaptive.responses import Responses
     from harness.adaptive.selection import Candidate, Choice
     from harness.adaptive.simulate import Population, simulate_population
+    from harness.adaptive.sparse import SparseResponses
     from harness.adaptive.state import AbilityState, Spent, Withdrawal
     from harness.adaptive.stops import (
         CostStop,
@@ -57,7 +60,7 @@ if TYPE_CHECKING:
 # Where each public name lives. They are imported when they are asked for: an engine needs no optimiser, and scipy's
 # weighs more than the rest of a coordinator.
 _HOMES = {
-    "bank": "Bank prior_bank",
+    "bank": "Alternative Bank prior_bank",
     "bank_file": "load_bank save_bank",
     "calibration": "Calibration CalibrationSettings calibrate",
     "decision": "Baseline Decision DecisionSettings Verdict decide",
@@ -67,6 +70,9 @@ _HOMES = {
     "likelihood": "Priors",
     "maintenance": "DriftState Finding FindingKind Severity ability_range full_run_check full_run_due item_drift",
     "policies": "DOptimal PassRate Policy Random policy_named",
+    "drift": "BankComparison ItemDrift compare_banks",
+    "fit_report": "FitReport",
+    "sparse": "SparseResponses",
     "provenance": "Convergence Provenance",
     "responses": "Responses",
     "selection": "Candidate Choice",
@@ -87,7 +93,9 @@ __all__ = [
     "AbilityState",
     "AdaptiveEngine",
     "AdaptiveError",
+    "Alternative",
     "Bank",
+    "BankComparison",
     "Baseline",
     "Calibration",
     "CalibrationSettings",
@@ -106,6 +114,8 @@ __all__ = [
     "Estimator",
     "Finding",
     "FindingKind",
+    "FitReport",
+    "ItemDrift",
     "PIrt",
     "PassRate",
     "Policy",
@@ -116,6 +126,7 @@ __all__ = [
     "Random",
     "Responses",
     "Severity",
+    "SparseResponses",
     "Spent",
     "StandardErrorStop",
     "Stop",
@@ -127,6 +138,7 @@ __all__ = [
     "Withdrawal",
     "ability_range",
     "calibrate",
+    "compare_banks",
     "decide",
     "estimator_named",
     "full_run_check",
