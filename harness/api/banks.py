@@ -11,13 +11,16 @@ import numpy as np
 from harness.adaptive.bank import Bank
 from harness.adaptive.bank_file import load_bank, save_bank
 from harness.adaptive.calibration import CalibrationSettings, calibrate
+from harness.adaptive.cells import DENSE_FILL
 from harness.adaptive.errors import AdaptiveError
 from harness.adaptive.likelihood import Priors
 from harness.adaptive.planning import PlanningSettings, planned
 from harness.adaptive.responses import Responses
+from harness.adaptive.sparse import SparseResponses
 from harness.api.calibrating import UNUSABLE, CalibrationRequest
 from harness.records.errors import AssayError, ConfigError
-from harness.store.history import Amounts, History, read_history
+from harness.store.history import History, read_history
+from harness.store.history_table import Amounts
 
 
 def calibrate_history(request: CalibrationRequest) -> Bank:
@@ -53,20 +56,24 @@ def bank_of(
         settings = replace(settings, dims="rasch" if start.provenance.method == "rasch" else start.d)
     bank = None if start is None else calibrate(counts.responses, settings, start).bank
     if tested:
-        found = planned(counts.responses, counts.agents, PlanningSettings(calibration=settings)).bank
+        dense = counts.responses if isinstance(counts.responses, Responses) else counts.responses.dense()
+        found = planned(dense, counts.agents, PlanningSettings(calibration=settings)).bank
         bank = found if bank is None else replace(bank, backtest=found.backtest)
     elif bank is None:
         bank = calibrate(counts.responses, settings).bank
-    return replace(bank, cost_usd=_mean(history.cost_usd), duration_s=_mean(history.seconds))
+    cells = history.cells
+    return replace(bank, cost_usd=_mean(history, cells.cost_usd), duration_s=_mean(history, cells.seconds))
 
 
-def _mean(amounts: Amounts | None) -> Amounts | None:
-    """The mean of each task's known amounts, NaN where there is none."""
-    if amounts is None:
-        return None
+def _mean(history: History, amounts: Amounts) -> Amounts | None:
+    """The mean of each task's known amounts (c,), (N,), NaN where there is none; None where nothing is known."""
     known = np.isfinite(amounts)
-    total = np.where(known, amounts, 0.0).sum(axis=0)
-    return np.asarray(np.divide(total, known.sum(axis=0), out=np.full(len(total), np.nan), where=known.any(axis=0)))
+    if not known.any():
+        return None
+    n_items = len(history.tasks)
+    count = np.bincount(history.cells.items[known], minlength=n_items)
+    total = np.bincount(history.cells.items[known], amounts[known], n_items)
+    return np.asarray(np.divide(total, count, out=np.full(n_items, np.nan), where=count > 0))
 
 
 def _priors(asked: Mapping[str, float]) -> Priors:
@@ -83,7 +90,7 @@ def _priors(asked: Mapping[str, float]) -> Priors:
 class CountedRuns:
     """A history as calibration reads it, and whose run each row is."""
 
-    responses: Responses
+    responses: Responses | SparseResponses
     agents: tuple[str, ...]
 
 
@@ -99,12 +106,18 @@ def counts_of(history: History) -> CountedRuns:
     else:
         named = [" ".join(part for part in key if part) for key in rows]
         names = tuple(named) if len(set(named)) == len(named) else tuple(" | ".join(key) for key in rows)
-    at = np.array([rows[key] for key in keys], dtype=np.int64)
-    passes, trials = (np.zeros((len(rows), len(history.tasks))) for _ in range(2))
-    np.add.at(passes, at, history.passes)
-    np.add.at(trials, at, history.trials)
-    responses = Responses(names, history.tasks, passes, trials, tuple(day for _, day in rows))
-    return CountedRuns(responses, tuple(agent for agent, _ in rows))
+    cells = history.merged([rows[key] for key in keys])
+    responses = SparseResponses(
+        names,
+        history.tasks,
+        cells.runs,
+        cells.items,
+        cells.passes.astype(np.float64),
+        cells.trials.astype(np.float64),
+        tuple(day for _, day in rows),
+    )
+    full = len(cells.runs) >= DENSE_FILL * len(rows) * len(history.tasks)
+    return CountedRuns(responses.dense() if full else responses, tuple(agent for agent, _ in rows))
 
 
 def main() -> int:

@@ -54,7 +54,7 @@ def simulate(request: StudyRequest) -> PolicyStudy:
     """
     history = read_history(*request.history)
     check_names(request.policies, request.estimator)
-    graded = history.trials.sum(axis=1) > 0
+    graded = history.graded_runs
     history = history.only(np.flatnonzero(graded).tolist())
     notes: list[str] = [] if graded.all() else [f"{int((~graded).sum())} runs without any grade left out"]
     folds = list(_folds(request, history, notes))

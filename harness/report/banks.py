@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from harness.adaptive.arrays import FloatArray
 from harness.adaptive.bank import Bank
+from harness.adaptive.drift import BankComparison
 from harness.adaptive.plan import Backtest
 from harness.adaptive.provenance import Provenance
 from harness.adaptive.worth import dead_weight, expected_information, items_holding
@@ -59,6 +61,26 @@ def _auto(table: Backtest | None) -> str:
     return "--policy auto is " + "; ".join(
         f"{name} at {', '.join(map(str, at))} tasks" for name, at in by_policy.items()
     )
+
+
+def comparison_text(found: BankComparison, *, everything: bool = False) -> str:
+    """What moved between two banks; the items that did, or with `everything` all common ones, the surest first."""
+    correlate = "" if math.isnan(found.correlation) else f", they correlate at {found.correlation:.3f}"
+    rows = [
+        f"{found.common} items are calibrated in both, put on the first bank's scale{correlate};"
+        f" they moved by {found.rms_shift:.2f} logits (root mean square)",
+        f"{len(found.drifted)} have drifted beyond chance",
+    ]
+    for items, which in ((found.only_a, "first"), (found.only_b, "second")):
+        if items:
+            rows.append(f"{len(items)} are in the {which} bank only{_named(items)}")
+    shown = found.items if everything else tuple(item for item in found.items if item.item in set(found.drifted))
+    if shown:
+        rows.append(f"\n{'z':>6} {'logits':>7} {'P(pass) of an average agent':>28}  item")
+    for item in shown:
+        passes = f"{100 * item.before:.0f} % to {100 * item.after:.0f} %"
+        rows.append(f"{item.z:+6.1f} {item.shift:+7.2f} {passes:>28}  {one_line(item.item)}")
+    return "\n".join(rows)
 
 
 def _model(bank: Bank) -> str:

@@ -12,16 +12,15 @@ import csv
 import gzip
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harness.records.errors import ConfigError
+from harness.store.history_table import Cells
+from harness.store.history_table import History as History
 
-Counts = NDArray[np.int64]
-Amounts = NDArray[np.float64]
 _OUTCOMES: dict[str, bool | None] = {
     **{"1": True, "1.0": True, "passed": True},
     **{"0": False, "0.0": False, "failed": False},
@@ -30,57 +29,9 @@ _OUTCOMES: dict[str, bool | None] = {
 _AMOUNTS = ("cost_usd", "seconds")
 _NEEDED = ("agent", "task", "outcome")
 _MOST_NAMED = 20
-
-
-@dataclass(frozen=True, eq=False)
-class History:
-    """Outcomes of R runs on N tasks: `trials[r, i]` graded trials, of which `passes[r, i]` passed; both (R, N).
-
-    `run_ids` are distinct; `agents` and `dates` ("" where unknown) belong to the runs. `suite_versions` are all
-    that the rows named: more than one means that equal task names may be different tasks. `cost_usd` and `seconds`
-    (R, N) are what the attempt that counts took, NaN where unknown; None where the files know none at all.
-    """
-
-    run_ids: tuple[str, ...]
-    agents: tuple[str, ...]
-    dates: tuple[str, ...]
-    tasks: tuple[str, ...]
-    passes: Counts
-    trials: Counts
-    suite_versions: tuple[str, ...] = ()
-    cost_usd: Amounts | None = None
-    seconds: Amounts | None = None
-
-    def by_agent(self) -> History:
-        """The same counts with one row per agent: its runs added up, dated by the latest; without amounts."""
-        names = tuple(dict.fromkeys(self.agents))
-        row_of = {name: number for number, name in enumerate(names)}
-        rows = np.array([row_of[agent] for agent in self.agents], dtype=np.int64)
-        passes, trials = (np.zeros((len(names), len(self.tasks)), dtype=np.int64) for _ in range(2))
-        np.add.at(passes, rows, self.passes)
-        np.add.at(trials, rows, self.trials)
-        dates = tuple(max(d for a, d in zip(self.agents, self.dates, strict=True) if a == name) for name in names)
-        return History(names, names, dates, self.tasks, passes, trials, self.suite_versions)
-
-    def only(self, rows: Sequence[int]) -> History:
-        """The runs at these positions, in this order; every task stays."""
-        at = list(rows)
-        runs, agents, dates = ([names[row] for row in at] for names in (self.run_ids, self.agents, self.dates))
-        return replace(
-            self,
-            run_ids=tuple(runs),
-            agents=tuple(agents),
-            dates=tuple(dates),
-            passes=self.passes[at],
-            trials=self.trials[at],
-            cost_usd=None if self.cost_usd is None else self.cost_usd[at],
-            seconds=None if self.seconds is None else self.seconds[at],
-        )
-
-    @property
-    def coverage(self) -> float:
-        """The share of cells with at least one graded trial."""
-        return float((self.trials > 0).mean()) if self.trials.size else 0.0
+_SHIFT = 32
+# number, outcome, file, line, dollars, seconds
+_Attempt = tuple[int, bool | None, int, int, float | None, float | None]
 
 
 def read_history(*files: str | Path) -> History:
@@ -104,8 +55,9 @@ class _Table:
         self.runs: dict[tuple[str, str, str, str], int] = {}
         self.tasks: dict[str, int] = {}
         self.suite_versions: set[str] = set()
-        # (run, task) -> what each attempt said, where it stands, and the amounts known of it
-        self.cells: dict[tuple[int, int], dict[int, tuple[bool | None, str, tuple[float | None, ...]]]] = {}
+        self.files: list[Path] = []
+        # (run, task), as one number each -> its attempt, or a list of them: there are millions
+        self.cells: dict[int, _Attempt | list[_Attempt]] = {}
 
     def fault(self, place: str, what: str) -> None:
         self.problems.append(f"{place}: {what}")
@@ -136,15 +88,25 @@ class _Table:
             return
         passed = None if fields.get("note", "").strip().lower() == "ungraded" else _OUTCOMES[said]
         key = (agent, fields.get("date", ""), fields.get("trial", ""), fields.get("run", ""))
-        cell = (self.runs.setdefault(key, len(self.runs)), self.tasks.setdefault(task, len(self.tasks)))
-        attempts = self.cells.setdefault(cell, {})
-        attempt = int(attempt_text or 1)
-        if attempt in attempts:
-            self.fault(place, f"agent {agent!r}, task {task!r} stands already in {attempts[attempt][1]}")
-            return
-        attempts[attempt] = (passed, place, tuple(self._amount(place, name, fields) for name in _AMOUNTS))
+        run, item = self.runs.setdefault(key, len(self.runs)), self.tasks.setdefault(task, len(self.tasks))
+        cost, seconds = (self._amount(place, name, fields) for name in _AMOUNTS)
+        attempt = (int(attempt_text or 1), passed, self._file(path), line, cost, seconds)
+        before = self.cells.setdefault((run << _SHIFT) + item, attempt)
+        if before is not attempt:
+            others = before if isinstance(before, list) else [before]
+            same = next((other for other in others if other[0] == attempt[0]), None)
+            if same is not None:
+                first = f"{self.files[same[2]]}:{same[3]}"
+                self.fault(place, f"agent {agent!r}, task {task!r} stands already in {first}")
+                return
+            self.cells[(run << _SHIFT) + item] = [*others, attempt]
         if fields.get("suite_version"):
             self.suite_versions.add(fields["suite_version"])
+
+    def _file(self, path: Path) -> int:
+        if not self.files or self.files[-1] != path:
+            self.files.append(path)
+        return len(self.files) - 1
 
     def _amount(self, place: str, name: str, fields: dict[str, str]) -> float | None:
         said = fields.get(name, "").strip()
@@ -160,37 +122,40 @@ class _Table:
         return amount
 
     def history(self) -> History:
-        passes, trials = (np.zeros((len(self.runs), len(self.tasks)), dtype=np.int64) for _ in range(2))
-        counting: dict[tuple[int, int], tuple[float | None, ...]] = {}
-        for cell, attempts in self.cells.items():
-            graded = [attempts[number] for number in sorted(attempts) if attempts[number][0] is not None]
-            if graded:
-                passed, _, counting[cell] = graded[-1]
-                trials[cell] = 1
-                passes[cell] = int(passed is True)
-        cost_usd, seconds = (_table(trials.shape, {c: known[at] for c, known in counting.items()}) for at in range(2))
         keys = tuple(self.runs)
         return History(
             run_ids=_names(keys),
             agents=tuple(key[0] for key in keys),
             dates=tuple(key[1] for key in keys),
             tasks=tuple(self.tasks),
-            passes=passes,
-            trials=trials,
+            cells=self._graded(),
             suite_versions=tuple(sorted(self.suite_versions)),
-            cost_usd=cost_usd,
-            seconds=seconds,
         )
 
-
-def _table(shape: tuple[int, int], amounts: dict[tuple[int, int], float | None]) -> Amounts | None:
-    """The amounts in their cells, NaN elsewhere; None if none is known."""
-    table: Amounts | None = None
-    for cell, amount in amounts.items():
-        if amount is not None:
-            table = np.full(shape, np.nan) if table is None else table
-            table[cell] = amount
-    return table
+    def _graded(self) -> Cells:
+        """Of every cell the last attempt that has a grade."""
+        place = np.zeros(len(self.cells), dtype=np.int64)
+        passes = np.zeros(len(self.cells), dtype=np.int64)
+        cost, seconds = (np.full(len(self.cells), np.nan) for _ in range(2))
+        count = 0
+        for cell, told in sorted(self.cells.items(), key=itemgetter(0)):
+            attempts = sorted(told, key=itemgetter(0)) if isinstance(told, list) else [told]
+            graded = [attempt for attempt in attempts if attempt[1] is not None]
+            if graded:
+                _, passed, _, _, spent, took = graded[-1]
+                place[count], passes[count] = cell, passed is True
+                cost[count] = np.nan if spent is None else spent
+                seconds[count] = np.nan if took is None else took
+                count += 1
+        place = place[:count]
+        return Cells(
+            runs=place >> _SHIFT,
+            items=place & ((1 << _SHIFT) - 1),
+            passes=passes[:count],
+            trials=np.ones(count, dtype=np.int64),
+            cost_usd=cost[:count],
+            seconds=seconds[:count],
+        )
 
 
 def _names(keys: Sequence[tuple[str, str, str, str]]) -> tuple[str, ...]:

@@ -7,22 +7,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.adaptive import save_bank
+from harness.adaptive import CalibrationSettings, Responses, calibrate, save_bank
+from harness.adaptive.sparse import SparseResponses
 from harness.api.banks import calibrate_history, counts_of
 from harness.api.calibrating import CalibrationRequest
 from harness.records.errors import ConfigError
-from harness.store.history import History
+from harness.store.history import read_history
+from harness.store.history_table import Cells, History
 
 
 def history(*runs: tuple[str, str]) -> History:
     """Runs of (agent, date) on two tasks, the first of which every run passes."""
+    cells, unknown = np.arange(2 * len(runs)), np.full(2 * len(runs), np.nan)
     return History(
         run_ids=tuple(f"run-{number}" for number in range(len(runs))),
         agents=tuple(agent for agent, _ in runs),
         dates=tuple(day for _, day in runs),
         tasks=("t1", "t2"),
-        passes=np.array([[1, 0]] * len(runs)),
-        trials=np.array([[1, 1]] * len(runs)),
+        cells=Cells(cells // 2, cells % 2, 1 - cells % 2, np.ones_like(cells), unknown, unknown),
     )
 
 
@@ -30,6 +32,7 @@ def test_repeats_of_an_agent_on_a_day_are_one_row_of_counts() -> None:
     counted = counts_of(history(("a", "2025-01-01"), ("a", "2025-01-01"), ("a", "2025-02-01"), ("b", "")))
     assert counted.agents == ("a", "a", "b")
     counts = counted.responses
+    assert isinstance(counts, Responses)
     assert counts.run_ids == ("a 2025-01-01", "a 2025-02-01", "b")
     assert counts.trials.tolist() == [[2, 2], [1, 1], [1, 1]]
     assert counts.passes.tolist() == [[2, 0], [1, 0], [1, 0]]
@@ -59,6 +62,20 @@ def test_a_half_life_weighs_and_a_window_leaves_out(runs: str) -> None:
     assert weighed.effective_runs == pytest.approx(1.25)
     recent = calibrate_history(CalibrationRequest(history=(runs,), window_days=30)).provenance
     assert (recent.n_runs, recent.first_date) == (1, "2025-03-02")
+
+
+def test_a_mostly_empty_history_stays_sparse_and_gives_the_same_bank(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    rows = [
+        f"a{run},t{task},{int(rng.random() < 0.5)}" for run in range(40) for task in rng.choice(60, 6, replace=False)
+    ]
+    path = tmp_path / "runs.csv"
+    path.write_text("\n".join(["agent,task,outcome", *rows]) + "\n")
+    responses = counts_of(read_history(path)).responses
+    assert isinstance(responses, SparseResponses)
+    sparse, dense = (calibrate(one, CalibrationSettings(dims=1)).bank for one in (responses, responses.dense()))
+    np.testing.assert_allclose(sparse.beta, dense.beta, atol=1e-6)
+    assert calibrate_history(CalibrationRequest(history=(str(path),), dims=1)).digest == sparse.digest
 
 
 def test_what_tasks_cost_on_average_goes_into_the_bank(tmp_path: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from harness.adaptive import load_bank, simulate_population
+from harness.adaptive import load_bank, save_bank, simulate_population
 from harness.cli.calibrate import days
 from harness.records.errors import ConfigError
 from tests.cli.inside import assay
@@ -164,6 +165,26 @@ def test_drift_says_what_it_could_not_use(history: Path, bank: Path, tmp_path: P
     ended = assay("bank", "drift", bank, other)
     assert (ended.code, ended.out) == (2, "")
     assert "no task of these runs is in the bank" in ended.err
+
+
+def test_two_banks_are_compared_item_by_item(bank: Path, tmp_path: Path) -> None:
+    first = load_bank(bank)
+    at = int(first.beta[:30].argmin())
+    beta = first.beta.copy()
+    beta[at] += 6.0
+    items = [*first.item_ids[1:], "new"]
+    save_bank(replace(first, beta=beta).align(items), tmp_path / "newer.npz")
+    ended = assay("bank", "compare", bank, tmp_path / "newer.npz")
+    assert ended.code == 0, ended.err
+    assert "1 have drifted beyond chance" in ended.out
+    assert f"1 are in the first bank only: {first.item_ids[0]}" in ended.out
+    assert "1 are in the second bank only: new" in ended.out
+    assert ended.out.splitlines()[-1].endswith(f" {first.item_ids[at]}")
+    assert assay("bank", "drift", bank, tmp_path / "newer.npz").out == ended.out
+    told = assay("bank", "compare", bank, tmp_path / "newer.npz", "--json").json
+    assert told["drifted"] == [first.item_ids[at]]
+    assert len(assay("bank", "compare", bank, tmp_path / "newer.npz", "--items").out.splitlines()) > told["common"]
+    assert assay("bank", "drift", bank, bank, bank).code == 2
 
 
 def test_what_is_no_bank_is_exit_2(history: Path, tmp_path: Path) -> None:
