@@ -9,48 +9,24 @@ from harness.api.audit_state import Look, look, recent
 from harness.api.ceilings import achievable_estimate
 from harness.api.stores import open_store
 from harness.audit.cycle import SOLVERS
-from harness.audit.explain import Explanation, explain
+from harness.audit.explain import explain
+from harness.audit.findings import update_alerts
 from harness.audit.history import DECIDED, owned_chain
 from harness.audit.score import score_run
-from harness.audit.series import Break, ScorePoint, TrendPoint, series_of, trend
+from harness.audit.series import series_of, trend
 from harness.protocols import EvidenceStore
 from harness.records.audit import (
-    Alert,
-    Availability,
     Cause,
-    Cycle,
     Decision,
     DecisionKind,
-    Finding,
     Survivor,
     TableRow,
 )
-from harness.records.base import Record
+from harness.records.audit_views import AuditStatus, Explanation, ScorePoint
 from harness.records.errors import ConfigError
 from harness.runner.journal import utc_now
 
 MOST_RUNS = 30  # on the trend of scores
-
-
-class AuditStatus(Record):
-    """A suite's audits, judged now."""
-
-    suite: str
-    suite_version: str | None
-    cycle: Cycle | None  # the newest that came to its end
-    tasks: int
-    achievable: int
-    unavailable: tuple[Availability, ...]
-    retired: tuple[str, ...]
-    at_risk: tuple[Availability, ...]
-    oldest_gold: str | None
-    findings: tuple[Finding, ...]  # what is to be told now, raised already or not
-    standing: tuple[Alert, ...]
-    survivors: dict[str, tuple[Survivor, ...]]  # that nobody accepted
-    trend: tuple[TrendPoint, ...]
-    scores: tuple[ScorePoint, ...]
-    breaks: tuple[Break, ...]
-    decisions: tuple[Decision, ...]
 
 
 def status(request: AuditRequest, *, scores: bool = True) -> AuditStatus:
@@ -133,7 +109,9 @@ def decide(request: AuditRequest, kind: DecisionKind, task: str, reason: str, mu
             mutant=digest,
         )
         chain.note(DECIDED, decision.plain())
-        return chain.history.decisions[-1]
+        made = chain.history.decisions[-1]
+        update_alerts(chain, look(request, own=True).findings, utc_now())  # sinks hear of it with the next audit
+        return made
 
 
 def _known(seen: Look, task: str) -> TableRow:

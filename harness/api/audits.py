@@ -23,30 +23,13 @@ from harness.audit.table import Judging, Known, build_rows
 from harness.formats.suite import find_suite, name_of, select
 from harness.mutations.choose import Mutant
 from harness.protocols import EvidenceStore
-from harness.records.audit import Alert, Cycle, Evidence, Sentinel, SentinelRun
-from harness.records.base import Record, digest_of
+from harness.records.audit import Cycle, Evidence, Sentinel, SentinelRun
+from harness.records.audit_views import AuditReport
+from harness.records.base import digest_of
 from harness.records.errors import ConfigError
 from harness.records.run import RunRow
 from harness.report.summary import RunState, Summary
 from harness.runner.journal import utc_now
-
-
-class AuditReport(Record):
-    """What an audit came to. `cycle` is null when nothing had to be run and nothing had changed."""
-
-    suite: str
-    suite_version: str
-    cycle: Cycle | None
-    finished: bool
-    audited: dict[str, str]  # tasks that were run, and why; the reason is blank in a full audit
-    notes: dict[str, str]  # on tasks, e.g. back to a state that was green before
-    problem: str = ""  # why the cycle did not come to its end
-    tasks: int
-    achievable: int
-    raised: tuple[Alert, ...]
-    resolved: tuple[Alert, ...]
-    standing: tuple[Alert, ...]
-    undelivered: tuple[str, ...] = ()
 
 
 def audit(request: AuditRequest, watch: Watch | None = None) -> AuditReport:

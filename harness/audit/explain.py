@@ -7,36 +7,10 @@ from collections.abc import Iterable
 
 from harness.audit.history import AuditHistory
 from harness.protocols import EvidenceStore
-from harness.records.audit import Availability, Decision, Evidence, Fingerprint, Sentinel, Survivor, Table, TableRow
-from harness.records.base import Record
+from harness.records.audit import Availability, Evidence, Sentinel, Table, TableRow
+from harness.records.audit_views import Explanation, Side
 
 MOST_LINES = 60
-
-
-class Side(Record):
-    """A task in one cycle: when, as what, and what gold used."""
-
-    cycle: str
-    at: str
-    fingerprint: Fingerprint
-    evidence: Evidence
-
-
-class Explanation(Record):
-    """A task, judged now, with the evidence. `green` None: it never was; `red` None: it is not."""
-
-    task: str
-    now: Availability
-    sentinel: Sentinel  # whose evidence is compared
-    green: Side | None
-    red: Side | None
-    changed: tuple[str, ...]  # parts of the task that differ between the two
-    output_diff: str  # of what the grader printed, then and now
-    survivors: tuple[Survivor, ...] = ()
-    outputs: dict[str, str] = {}  # what the grader printed on each survivor, by trial
-    drift: str = ""
-    note: str = ""
-    decisions: tuple[Decision, ...] = ()
 
 
 def explain(
@@ -48,7 +22,7 @@ def explain(
     """
     rows = _rows(task, tables)
     newest = rows[0][1] if rows else None
-    sentinel = _at_fault(newest)
+    sentinel = Sentinel.GOLD if now.available else _at_fault(newest)
     red, green = _sides(rows, sentinel)
     changed = red.fingerprint.changed(green.fingerprint) if red and green else ()
     survivors = newest.mutant.survivors if newest and newest.mutant else ()

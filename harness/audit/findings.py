@@ -49,8 +49,9 @@ def findings(situation: Situation) -> tuple[Finding, ...]:
 
 
 def rate_of(tasks: Mapping[str, Availability]) -> tuple[int, int]:
-    """Unavailable tasks, and all of them, without the retired."""
-    kept = [found for found in tasks.values() if found.cause is not Cause.RETIRED]
+    """Tasks that were found unavailable, and all that were looked at: absent and stale gold have alerts of their own."""
+    unseen = (Cause.RETIRED, Cause.NEVER, Cause.STALE)
+    kept = [found for found in tasks.values() if found.cause not in unseen]
     return sum(not found.available for found in kept), len(kept)
 
 
@@ -63,7 +64,7 @@ def _rates(situation: Situation, tasks: Mapping[str, Availability]) -> Iterator[
         yield Finding(
             kind=AlertKind.RATE,
             subject=suite,
-            message=f"{out} of {of} tasks are unavailable ({100 * share:.1f} %, at most"
+            message=f"{out} of {of} audited tasks are unavailable ({100 * share:.1f} %, at most"
             f" {100 * policy.most_unavailable:g} % is allowed)",
             cycle=cycle,
         )

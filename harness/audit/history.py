@@ -20,6 +20,7 @@ from harness.records.base import Record, canonical_json
 from harness.records.errors import StoreError
 from harness.records.event import Event
 from harness.runner.journal import Journal, utc_now
+from harness.store.rows import describe
 
 STARTED, RAN, FINISHED = "audit.started", "audit.run", "audit.finished"
 DECIDED = "audit.decision"
@@ -106,7 +107,7 @@ class AuditChain:
 
     def __init__(self, store: EvidenceStore, suite: str, history: AuditHistory) -> None:
         self.store, self.history = store, history
-        self._journal = Journal(store, stream_of(suite))
+        self._journal = Journal(store, stream_of(suite), wall=lambda: utc_now())
 
     def note(self, kind: str, payload: dict[str, Any], blobs: dict[str, str] | None = None) -> None:
         self.history.take(self._journal.note(kind, payload, blobs=blobs))
@@ -185,7 +186,7 @@ def read_json(kind: type[R], data: bytes) -> R:
     try:
         return kind.model_validate_json(data)
     except ValidationError as error:
-        raise StoreError(f"a stored {kind.__name__} is damaged: {error.errors()[0]['msg']}") from error
+        raise StoreError(f"a stored {kind.__name__} is damaged: {describe(error)}") from error
 
 
 def read(kind: type[R], plain: Any) -> R:
@@ -193,4 +194,4 @@ def read(kind: type[R], plain: Any) -> R:
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
-        raise StoreError(f"a stored {kind.__name__} is damaged: {error.errors()[0]['msg']}") from error
+        raise StoreError(f"a stored {kind.__name__} is damaged: {describe(error)}") from error

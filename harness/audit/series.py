@@ -2,42 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.audit.history import AuditHistory
-from harness.records.audit import Cause, Cycle, DecisionKind
-from harness.records.base import Record
-
-
-class Break(Record):
-    """From `at` on, measurements continue no earlier ones."""
-
-    at: str
-    why: str
-
-
-class TrendPoint(Record):
-    """One cycle on the trend. `series` counts the breaks before it."""
-
-    cycle: str
-    at: str
-    suite_version: str
-    series: int
-    tasks: int
-    achievable: int
-    causes: dict[Cause, int]
-
-
-class ScorePoint(Record):
-    """One run on both denominators. `achievable` None: no cycle stands behind it."""
-
-    run: str
-    agent: str
-    at: str
-    series: int
-    raw: float
-    achievable: float | None
+from harness.records.audit import Cycle, DecisionKind
+from harness.records.audit_views import Break, TrendPoint
 
 
 @dataclass(frozen=True)
@@ -86,11 +55,3 @@ def trend(history: AuditHistory, series: Series) -> tuple[TrendPoint, ...]:
         )
         for cycle in history.finished
     )
-
-
-def segments(points: Sequence[TrendPoint]) -> list[list[TrendPoint]]:
-    """The points of each series by themselves: no line is drawn from one to the next."""
-    found: dict[int, list[TrendPoint]] = {}
-    for point in points:
-        found.setdefault(point.series, []).append(point)
-    return list(found.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import anyio
 import typer
@@ -21,17 +22,19 @@ from harness.report.summary import Summary
 from harness.report.text import resume_command, summary_text
 from harness.runner.run import RunControl
 
+T = TypeVar("T")
+
 
 def carry_out(request: RunRequest, *, as_json: bool, fail_under: float | None) -> None:
     """Run a request with a display; print the summary; exit as DESIGN says."""
     check_gate(fail_under)
-    _finish(_watched(lambda watch: execute(request, watch)), request.store, as_json, fail_under)
+    _finish(watched(lambda watch: execute(request, watch)), request.store, as_json, fail_under)
 
 
 def take_up(run: str, store: str, *, as_json: bool, fail_under: float | None) -> None:
     """Resume a run likewise."""
     check_gate(fail_under)
-    _finish(_watched(lambda watch: resume_async(run, store, watch)), store, as_json, fail_under)
+    _finish(watched(lambda watch: resume_async(run, store, watch)), store, as_json, fail_under)
 
 
 def check_gate(fail_under: float | None) -> None:
@@ -40,22 +43,23 @@ def check_gate(fail_under: float | None) -> None:
         raise ConfigError(f"--fail-under {fail_under} is not between 0 and 1", remedy="0.85 means 85 %")
 
 
-def _watched(work: Callable[[Watch], Awaitable[Summary]]) -> tuple[Summary, bool]:
+def watched(work: Callable[[Watch], Awaitable[T]]) -> tuple[T, bool]:
+    """Do what runs trials, with a display and a hand on the signals; returns whether it was interrupted too."""
     control = RunControl()
 
-    async def main() -> Summary:
+    async def main() -> T:
         with live_display(sys.stderr) as observer:
             async with anyio.create_task_group() as group:
                 group.start_soon(_listen, control)
-                summary = await work(Watch(observer, control, lambda note: say(f"warning: {note}")))
+                result = await work(Watch(observer, control, lambda note: say(f"warning: {note}")))
                 group.cancel_scope.cancel()
-        return summary
+        return result
 
     with results_only():
         return _unwrapped(main), control.interrupted
 
 
-def _unwrapped(main: Callable[[], Awaitable[Summary]]) -> Summary:
+def _unwrapped(main: Callable[[], Awaitable[T]]) -> T:
     """anyio groups exceptions; a command line reports one."""
     try:
         return anyio.run(main)
