@@ -29,6 +29,8 @@ COMMANDS = {
     "show": "Show a run: score, interval, outcomes and stops.",
     "trial": "Show a trial: its result and its events.",
     "export": "Write a run as a flat CSV, one row per attempt.",
+    "audit": "Measure what is achievable on a suite, and what is not, why and since when.",
+    "score": "Score a run on what was achievable: score, achievable count, unavailable rate.",
     "verify": "Re-derive every hash chain of a run and name the first broken event.",
     "calibrate": "Fit a bank of items to past runs, with a report of how well it fits.",
     "bank": "Show what a bank of calibrated items holds, and whether it still does.",
