@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from harness.billing.fold import Bill, fold
+from harness.billing.usage import normalise
 from harness.records.event import Event
 from harness.records.usage import Account, Span, Usage
 
@@ -88,45 +89,45 @@ class _Call:
             self.answer = event.payload
 
     def spans(self, name: str, price: PriceOf | None) -> list[Span]:
+        """The attempts that were or may have been charged, the answer last, all under the call's own name: a call
+        recorded again inside another one lies below it, and is not billed twice."""
         provider = None if self.answer is None else self.answer.get("gen_ai.provider.name")
-        spans = [Span(span=name, parent=self.parent)]
-        for number, attempt in enumerate(self._unanswered(), start=1):
-            usage = _usage(attempt.get("usage"))
+        ends: list[dict[str, Any]] = []
+        for attempt in self._unanswered():
+            usage = _usage(attempt)
             if usage is None and not _may_be_charged(attempt):
                 continue
-            spans.append(
-                Span(
-                    span=f"{name}/attempt {attempt.get('number', number)}",
-                    parent=name,
-                    provider=provider,
-                    response_id=attempt.get("response_id"),
-                    model=self.model,
-                    usage=usage,
-                    cost_usd=price(self.model, usage) if usage is not None and price is not None else None,
-                    charged=attempt.get("charged") is not False,
-                )
+            ends.append(
+                {
+                    "provider": provider,
+                    "response_id": attempt.get("response_id"),
+                    "usage": usage,
+                    "cost_usd": self._priced(usage, price),
+                    "charged": _may_be_charged(attempt),
+                }
             )
         if self.answer is not None:
-            spans.append(self._answer_span(self.answer, name, provider, price))
+            usage, cost = _usage(self.answer), self.answer.get("cost_usd")
+            ends.append(
+                {
+                    "provider": provider,
+                    "response_id": self.answer.get("gen_ai.response.id"),
+                    "usage": usage,
+                    "cost_usd": self._priced(usage, price) if cost is None else cost,
+                    "charged": _may_be_charged(self.answer),
+                }
+            )
         elif not self.failed and (not self.attempts or self.attempts[-1].get("error")):
             # The process died, or the clock ran out, while the call was under way: it may be on the invoice.
-            spans.append(Span(span=f"{name}/unanswered", parent=name, model=self.model))
-        return spans
+            ends.append({})
+        spans = [
+            Span(span=name, parent=self.parent, attempt=number, model=self.model, **end)
+            for number, end in enumerate(ends, start=1)
+        ]
+        return spans or [Span(span=name, parent=self.parent)]
 
-    def _answer_span(self, answer: Mapping[str, Any], name: str, provider: str | None, price: PriceOf | None) -> Span:
-        usage, cost = _usage(answer.get("usage")), answer.get("cost_usd")
-        if cost is None and usage is not None and price is not None:
-            cost = price(self.model, usage)
-        return Span(
-            span=f"{name}/answer",
-            parent=name,
-            provider=provider,
-            response_id=answer.get("gen_ai.response.id"),
-            model=self.model,
-            usage=usage,
-            cost_usd=cost,
-            charged=answer.get("charged") is not False,
-        )
+    def _priced(self, usage: Usage | None, price: PriceOf | None) -> float | None:
+        return price(self.model, usage) if usage is not None and price is not None else None
 
     def _unanswered(self) -> list[Mapping[str, Any]]:
         """The attempts that the answer does not stand for: it is the record of the last one that went well."""
@@ -137,13 +138,14 @@ class _Call:
 
 
 def _may_be_charged(attempt: Mapping[str, Any]) -> bool:
-    """Whether an attempt without usage may be on the invoice: a cut stream may, a refusal is known not to be."""
+    """Whether an attempt or answer may be on the invoice: a cut stream may, a refusal is known not to be."""
     return attempt.get("charged") is not False
 
 
-def _usage(plain: Any) -> Usage | None:
-    """Usage with both sides known; less is no usage to bill by."""
+def _usage(payload: Mapping[str, Any]) -> Usage | None:
+    """Usage with both sides known, ours or (`usage_raw`) as a provider put it; less is no usage to bill by."""
+    plain = payload.get("usage")
     if plain is None:
-        return None
+        return normalise(payload.get("usage_raw"))
     usage = Usage.model_validate(plain)
     return usage if usage.known else None

@@ -7,8 +7,10 @@ only named, and never comes, has a number and no record.
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, count, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from harness.records.usage import Span, Usage
 
 BUCKETS = tuple(Usage.model_fields)
+CHUNK = 512  # rows at a time: few enough that the garbage collector is not called for them
 UNKNOWN = -1  # a count that was not reported
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -50,53 +53,58 @@ class SpanColumns:
 
 
 def columns_of(rows: Iterable[SpanRow]) -> SpanColumns:
-    """Read rows into columns; each row is looked at once, and nothing of it is kept but its new names."""
-    spans: dict[str, int] = {}
-    providers: dict[str, int] = {}
-    responses: dict[str, int] = {}
-    models: dict[str, int] = {}
-    codes, tokens, costs, flags = array("q"), array("q"), array("d"), array("b")
-    add_codes, add_tokens, add_cost, add_flag = codes.extend, tokens.extend, costs.append, flags.append
-    nan = float("nan")
-    for span, parent, attempt, provider, response, model, counts, cost, charged in rows:
-        add_codes(
-            (
-                spans.setdefault(span, len(spans)),
-                -1 if parent is None else spans.setdefault(parent, len(spans)),
-                attempt,
-                -1 if provider is None else providers.setdefault(provider, len(providers)),
-                -1 if response is None else responses.setdefault(response, len(responses)),
-                -1 if model is None else models.setdefault(model, len(models)),
-            )
-        )
-        add_tokens(_NO_USAGE if counts is None else counts)
-        add_cost(nan if cost is None else cost)
-        add_flag((counts is not None) + 2 * charged)
-    # A numbering is as large as its names: each is gone before the next is listed.
-    names = [tuple(spans)]
-    del spans
-    names.append(tuple(providers))
-    names.append(tuple(responses))
-    del responses
-    names.append(tuple(models))
-    code = np.asarray(codes, dtype=np.int64).reshape(-1, 6)
-    flag = np.asarray(flags, dtype=np.int8)
+    """Read rows into columns, some thousands at a time; nothing of a row is kept but its numbers and new names."""
+    spans, providers, responses, models = (_Numbering() for _ in range(4))
+    codes = [array("q") for _ in range(6)]
+    tokens, costs, charged, used = array("q"), array("d"), array("b"), array("b")
+    nan, waiting = float("nan"), iter(rows)
+    while chunk := list(islice(waiting, CHUNK)):
+        span, parent, attempt, provider, response, model, counts, cost, paid = zip(*chunk, strict=True)
+        codes[0].extend(spans.numbers(span))
+        codes[1].extend(spans.numbers(parent))
+        codes[2].extend(attempt)
+        codes[3].extend(providers.numbers(provider))
+        codes[4].extend(responses.numbers(response))
+        codes[5].extend(models.numbers(model))
+        tokens.extend(chain.from_iterable(_NO_USAGE if one is None else one for one in counts))
+        used.extend(one is not None for one in counts)
+        costs.extend(nan if one is None else one for one in cost)
+        charged.extend(paid)
+    node, named_parent, attempts, of_provider, of_response, of_model = (np.asarray(one, np.int64) for one in codes)
     return SpanColumns(
-        names=names[0],
-        providers=names[1],
-        responses=names[2],
-        models=names[3],
-        node=code[:, 0],
-        parent=code[:, 1],
-        attempt=code[:, 2],
-        provider=code[:, 3],
-        response=code[:, 4],
-        model=code[:, 5],
-        tokens=np.asarray(tokens, dtype=np.int64).reshape(-1, len(BUCKETS)),
-        has_usage=(flag & 1).astype(np.bool_),
-        cost_usd=np.asarray(costs, dtype=np.float64),
-        charged=(flag & 2).astype(np.bool_),
+        names=spans.names(),
+        providers=providers.names(),
+        responses=responses.names(),
+        models=models.names(),
+        node=node,
+        parent=named_parent,
+        attempt=attempts,
+        provider=of_provider,
+        response=of_response,
+        model=of_model,
+        tokens=np.asarray(tokens, np.int64).reshape(-1, len(BUCKETS)),
+        has_usage=np.asarray(used, np.bool_),
+        cost_usd=np.asarray(costs, np.float64),
+        charged=np.asarray(charged, np.bool_),
     )
+
+
+class _Numbering:
+    """Numbers names in the order in which they are met; None is −1. The work is done by the dictionary itself."""
+
+    def __init__(self) -> None:
+        self._numbers: defaultdict[str | None, int] = defaultdict()
+        self._numbers.default_factory = count().__next__
+        self._numbers[None] = -1
+
+    def numbers(self, names: Iterable[str | None]) -> Iterable[int]:
+        return map(self._numbers.__getitem__, names)
+
+    def names(self) -> tuple[str, ...]:
+        """All names by number, once: the numbering, as large as they are, is given up."""
+        found = tuple(name for name in self._numbers if name is not None)
+        self._numbers.clear()
+        return found
 
 
 def row_of(span: Span) -> SpanRow:
@@ -119,10 +127,29 @@ def counts_of(usage: Usage) -> tuple[int, ...]:
     return tuple(UNKNOWN if count is None else count for _, count in usage)
 
 
-def usage_of(tokens: Ints) -> Usage | None:
-    """Rows of tokens added up bucket by bucket; None without a row. What no row reports stays unknown."""
-    if tokens.shape[0] == 0:
+def usage_of(columns: SpanColumns, records: Ints) -> Usage | None:
+    """Records added up bucket by bucket; None without a record. What none of them reports stays unknown."""
+    if records.size == 0:
         return None
-    sums = np.where(tokens >= 0, tokens, 0).sum(axis=0)
-    known: Bools = np.asarray((tokens >= 0).any(axis=0))
-    return Usage(**{name: int(total) if some else None for name, total, some in zip(BUCKETS, sums, known, strict=True)})
+    found: dict[str, int | None] = {}
+    for bucket, name in enumerate(BUCKETS):
+        counts = columns.tokens[records, bucket]
+        reported = counts[counts >= 0]
+        found[name] = int(reported.sum()) if reported.size else None
+    return Usage(**found)
+
+
+def totals_of(columns: SpanColumns, records: Ints) -> Ints:
+    """All reported tokens of each record. Bucket by bucket, here and elsewhere: a copy of all of them is large."""
+    total = np.zeros(records.size, dtype=np.int64)
+    for bucket in range(len(BUCKETS)):
+        total += np.maximum(columns.tokens[records, bucket], 0)
+    return total
+
+
+def same_usage(columns: SpanColumns, first: Ints, second: Ints) -> Bools:
+    """Which of two lists of records report the same tokens in every bucket."""
+    same = np.ones(first.size, dtype=np.bool_)
+    for bucket in range(len(BUCKETS)):
+        same &= columns.tokens[first, bucket] == columns.tokens[second, bucket]
+    return same

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from harness.billing.columns import Bools, Ints, SpanColumns
+from harness.billing.columns import Bools, Ints, SpanColumns, totals_of
+from harness.billing.duplicates import provider_span
 from harness.billing.forest import Forest
 
 MOST_NAMED = 20  # of one kind; how many more there are is said
@@ -29,7 +30,7 @@ def conflicts_of(
         [f"span {name} is its own ancestor" for name in sorted(names[node] for node in forest.cut)],
         _more_below(columns, records, forest, totals, keys),
         [_differs(columns, group) for group in differing],
-        _several_providers(columns, records),
+        _several_providers(columns),
     )
     return tuple(line for kind in kinds for line in _shortened(kind))
 
@@ -58,11 +59,12 @@ def _more_below(columns: SpanColumns, records: Ints, forest: Forest, totals: Boo
     """Spans whose usage, or cost, is less than their children's sum are not their total (CASES K07)."""
     used = records[columns.has_usage[records]]
     node, parent = columns.node[used], forest.parent[columns.node[used]]
-    tokens = np.where(columns.tokens[used] >= 0, columns.tokens[used], 0).sum(axis=1).astype(np.float64)
+    tokens = totals_of(columns, used).astype(np.float64)
     costs = columns.cost_usd[used]
+    known = np.nan_to_num(costs)  # a lower bound of what is below
     size = forest.ground + 1
     suspects = np.zeros(size, dtype=np.bool_)
-    for amounts in (tokens, np.nan_to_num(costs)):
+    for amounts in (tokens, known):
         below = np.bincount(parent, amounts, minlength=size)
         suspects |= np.bincount(node, amounts, minlength=size) < below
     suspects[:-1] &= totals
@@ -77,24 +79,26 @@ def _more_below(columns: SpanColumns, records: Ints, forest: Forest, totals: Boo
         children.setdefault(int(parent[index]), []).append(index)
     lines = []
     for suspect in sorted(own.keys() & children.keys(), key=columns.names.__getitem__):
-        below_it = _once(children[suspect], keys[used])
+        below_it = _once(children[suspect], keys[used], lambda index: (tokens[index], known[index]))
         mine, theirs = (sum(tokens[part].tolist()) for part in (own[suspect], below_it))
         name = columns.names[suspect]
         if mine < theirs:
             lines.append(f"span {name} reports {int(mine)} tokens, its children {int(theirs)}: it is no total of them")
             continue
-        paid, spent = (math.fsum(costs[part].tolist()) for part in (own[suspect], below_it))
+        paid, spent = math.fsum(costs[own[suspect]].tolist()), math.fsum(known[below_it].tolist())
         if paid < spent and not math.isclose(paid, spent, rel_tol=1e-9):
             lines.append(f"span {name} costs {paid:.6g} USD, its children {spent:.6g}: it is dearer below")
     return lines
 
 
-def _once(indices: list[int], keys: Ints) -> list[int]:
-    """Of several records of one response among siblings, one."""
+def _once(indices: list[int], keys: Ints, amounts: Callable[[int], tuple[float, float]]) -> list[int]:
+    """Of several records of one response among siblings, the one with most tokens, and of those the dearest."""
     kept: dict[tuple[int, int], int] = {}
     for index in indices:
         key = int(keys[index])
-        kept.setdefault((key, index if key < 0 else -1), index)
+        place = (key, index if key < 0 else -1)
+        if place not in kept or amounts(index) > amounts(kept[place]):
+            kept[place] = index
     return list(kept.values())
 
 
@@ -104,10 +108,8 @@ def _differs(columns: SpanColumns, group: Ints) -> str:
     return f"response {response} is recorded with different usage in {where}"
 
 
-def _several_providers(columns: SpanColumns, records: Ints) -> list[str]:
+def _several_providers(columns: SpanColumns) -> list[str]:
     """Ids that two named providers use: two responses, or one provider by two names."""
-    named = records[(columns.response[records] >= 0) & (columns.provider[records] >= 0)]
-    pairs = np.unique(columns.response[named] * max(1, len(columns.providers)) + columns.provider[named])
-    response, count = np.unique(pairs // max(1, len(columns.providers)), return_counts=True)
-    ids = sorted(columns.responses[one] for one in response[count > 1].tolist())
+    least, greatest = provider_span(columns)
+    ids = sorted(columns.responses[one] for one in np.flatnonzero(least < greatest).tolist())
     return [f"response {id_} is recorded under several providers" for id_ in ids]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.billing.columns import BUCKETS, Ints, SpanColumns
+from harness.billing.columns import BUCKETS, Bools, Floats, Ints, SpanColumns, same_usage, totals_of
 
 SIDES = [BUCKETS.index("input"), BUCKETS.index("output")]
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -48,19 +48,37 @@ def response_keys(columns: SpanColumns) -> Ints:
     Ids are compared within a provider. A record that names no provider is one of the first's, by name, that uses the
     id: what is recorded without its provider is the same response, not another.
     """
-    named = columns.response >= 0
-    keys = np.full(len(columns), -1, dtype=np.int64)
-    if not named.any():
-        return keys
-    rank = np.argsort(np.argsort(np.array([*columns.providers, ""], dtype=object)[:-1]))
-    width = max(1, len(columns.providers))
-    provider = np.where(columns.provider >= 0, rank[columns.provider] if rank.size else 0, width)
-    first = np.full(len(columns.responses), width, dtype=np.int64)
-    np.minimum.at(first, columns.response[named], provider[named])
-    own = np.where(provider[named] == width, first[columns.response[named]], provider[named])
-    code = columns.response[named] * (width + 1) + own
-    keys[named] = np.unique(code, return_inverse=True)[1].reshape(-1)
+    keys = columns.response.copy()
+    several = provider_span(columns)
+    at = np.flatnonzero((keys >= 0) & (several[0] < several[1])[keys]) if keys.size else keys
+    if at.size:  # an id that two providers use: each has a number of its own, past all ids
+        provider = np.where(columns.provider[at] < 0, _first_by_name(columns, at)[keys[at]], columns.provider[at])
+        pairs = keys[at] * len(columns.providers) + provider
+        keys[at] = len(columns.responses) + np.unique(pairs, return_inverse=True)[1].reshape(-1)
     return keys
+
+
+def provider_span(columns: SpanColumns) -> tuple[Ints, Ints]:
+    """For each response id the least and the greatest number of a provider named with it: equal for one provider."""
+    least = np.full(len(columns.responses) + 1, len(columns.providers), dtype=np.int64)
+    greatest = np.full(len(columns.responses) + 1, -1, dtype=np.int64)
+    if len(columns.providers) < 2:
+        return least, least  # nothing to tell apart
+    named = (columns.response >= 0) & (columns.provider >= 0)
+    np.minimum.at(least, columns.response[named], columns.provider[named])
+    np.maximum.at(greatest, columns.response[named], columns.provider[named])
+    return least, greatest
+
+
+def _first_by_name(columns: SpanColumns, records: Ints) -> Ints:
+    """For each response id the provider, of those named with it in `records`, whose name comes first."""
+    order = sorted(range(len(columns.providers)), key=columns.providers.__getitem__)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    named = records[columns.provider[records] >= 0]
+    least = np.full(len(columns.responses), len(order) - 1, dtype=np.int64)
+    np.minimum.at(least, columns.response[named], rank[columns.provider[named]])
+    return np.asarray(order, dtype=np.int64)[least]
 
 
 def once_per_response(columns: SpanColumns, records: Ints, keys: Ints) -> tuple[Ints, list[Ints]]:
@@ -70,26 +88,40 @@ def once_per_response(columns: SpanColumns, records: Ints, keys: Ints) -> tuple[
     """
     key = keys[records]
     shared = np.flatnonzero((np.bincount(key + 1, minlength=1) > 1)[key + 1] & (key >= 0))
-    if not shared.size:
-        return records, []
-    some = records[shared]
-    ranks = [*reversed(columns.tokens[some].T), np.nan_to_num(columns.cost_usd[some], nan=-1.0)]
-    both = (columns.tokens[some][:, SIDES] >= 0).all(axis=1)
-    total = np.where(columns.tokens[some] >= 0, columns.tokens[some], 0).sum(axis=1)
-    order = np.lexsort((*ranks, total, both, columns.charged[some], keys[some]))
-    ordered = keys[some][order]
-    last = np.append(ordered[1:] != ordered[:-1], True)
-    dropped = np.ones(some.size, dtype=np.bool_)
-    dropped[order[last]] = False
+    order = shared[np.argsort(key[shared], kind="stable")]
     kept = np.ones(records.size, dtype=np.bool_)
-    kept[shared[dropped]] = False
-    return records[kept], _differing(columns, some[order], ordered)
+    same = key[order[1:]] == key[order[:-1]]
+    kept[order[1:][same]] = False
+    first, second = records[order[:-1]], records[order[1:]]
+    unlike = (columns.charged[first] != columns.charged[second]) | ~_equal(columns.cost_usd, first, second)
+    unlike = same & (unlike | ~same_usage(columns, first, second))
+    if not unlike.any():
+        return records[kept], []
+    mixed = np.zeros(int(key.max()) + 1, dtype=np.bool_)
+    mixed[key[order[1:][unlike]]] = True
+    some = order[mixed[key[order]]]
+    some = some[_by_fullness(columns, records[some], key[some])]
+    last = np.append(key[some[1:]] != key[some[:-1]], True)
+    kept[some] = last
+    return records[kept], _differing(columns, records[some], key[some])
+
+
+def _equal(values: Floats, first: Ints, second: Ints) -> Bools:
+    a, b = values[first], values[second]
+    return np.asarray((a == b) | (np.isnan(a) & np.isnan(b)), dtype=np.bool_)
+
+
+def _by_fullness(columns: SpanColumns, records: Ints, keys: Ints) -> Ints:
+    """The order of records by key, within a key from the emptiest to the fullest."""
+    tokens = columns.tokens[records]
+    both = (tokens[:, SIDES] >= 0).all(axis=1)
+    costs = np.nan_to_num(columns.cost_usd[records], nan=-1.0)
+    return np.lexsort((*reversed(tokens.T), costs, totals_of(columns, records), both, columns.charged[records], keys))
 
 
 def _differing(columns: SpanColumns, ordered: Ints, keys: Ints) -> list[Ints]:
     """Groups of records, given in order of `keys`, that disagree on their usage."""
-    tokens = columns.tokens[ordered]
-    unequal = (keys[1:] == keys[:-1]) & (tokens[1:] != tokens[:-1]).any(axis=1)
+    unequal = (keys[1:] == keys[:-1]) & ~same_usage(columns, ordered[1:], ordered[:-1])
     if not unequal.any():
         return []
     starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.billing.columns import Bools, Ints, SpanColumns, columns_of, row_of, usage_of
+from harness.billing.columns import Bools, Ints, SpanColumns, columns_of, row_of, same_usage, usage_of
 from harness.billing.conflicts import conflicts_of
 from harness.billing.duplicates import distinct_records, once_per_response, response_keys
 from harness.billing.forest import Forest, forest_of
@@ -123,10 +123,10 @@ def fold_columns(columns: SpanColumns, *, own: bool = False) -> FoldedColumns:
         billed=billed,
         missing=missing,
         uncharged=uncharged,
-        usage=usage_of(columns.tokens[billed]),
+        usage=usage_of(columns, billed),
         cost_usd=at_least if complete else None,
         cost_at_least_usd=at_least,
-        all_spans=usage_of(columns.tokens[records[used]]),
+        all_spans=usage_of(columns, records[used]),
         all_spans_cost_usd=math.fsum(every.tolist()) if every.size else None,
         conflicts=conflicts_of(columns, records, tree.forest, totals, tree.keys, differing),
     )
@@ -183,8 +183,7 @@ def _single_responses(tree: _Tree, used: Ints) -> Bools:
     at = np.minimum(np.searchsorted(place[order], asked), records.size - 1)
     partner = records[order[at]]
     same = (place[order[at]] == asked) & (above != tree.forest.ground)
-    same &= (columns.tokens[partner] == columns.tokens[records]).all(axis=1)
-    single[above[same]] = True
+    single[above[same & same_usage(columns, partner, records)]] = True
     return single
 
 

@@ -74,9 +74,9 @@ class FixedPrices:
 
 def fixed_prices(table: Mapping[str, Any], *, place: str = "prices") -> FixedPrices:
     """A table from plain values, as docs/prices.md has it: `date`, optional `name`, `[models."id"]` with `input`,
-    `output` and optional `cache_read`, `cache_write` in USD per million tokens, optional `[patterns."id-*"]` likewise,
-    and optional `[aliases]`. A cache price that is left out is an upper bound (`Price.assumed`). Raises ConfigError
-    naming the key."""
+    `output` and optional `cache_read`, `cache_write`, `audio_input`, `audio_output` in USD per million tokens, optional
+    `[models."id".tiers.batch]` and `[patterns."id-*"]` likewise, and optional `[aliases]`. A cache price that is left
+    out is an upper bound (`Price.assumed`). Raises ConfigError naming the key."""
     keys = ("date", "name", "models", "patterns", "aliases")
     unknown = sorted(set(table) - set(keys))
     if unknown:
@@ -113,7 +113,11 @@ def _flat_price(model: Any, rates: Any, source: str, place: str) -> Price:
     where = f"{place}, models.{model}"
     if not isinstance(rates, Mapping):
         raise ConfigError("a model's prices are a table", place=where)
-    unknown = sorted(set(rates) - {"input", "output", *BOUNDS})
+    tiers = rates.get("tiers", {})
+    if not isinstance(tiers, Mapping):
+        raise ConfigError("tiers are a table of tables", place=where, remedy='write [models."id".tiers.batch]')
+    rates = {key: value for key, value in rates.items() if key != "tiers"}
+    unknown = sorted(set(rates) - {"input", "output", "audio_input", "audio_output", *BOUNDS})
     if unknown:
         raise ConfigError(f"unknown key {unknown[0]!r}", place=where)
     if missing := [key for key in ("input", "output") if key not in rates]:
@@ -123,7 +127,10 @@ def _flat_price(model: Any, rates: Any, source: str, place: str) -> Price:
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         raise ConfigError(f"{rates}: {problem['msg']}", place=where) from error
-    return _bounded(price)
+    served = {
+        str(tier).lower(): _flat_price(f"{model}.tiers.{tier}", own, source, place) for tier, own in tiers.items()
+    }
+    return _bounded(price).model_copy(update={"tiers": tuple(served.items())})
 
 
 def _bounded(price: Price) -> Price:

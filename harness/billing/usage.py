@@ -1,14 +1,18 @@
 """Usage as providers report it, brought into disjoint buckets. Pure.
 
 Dialects differ in what contains what. OpenAI (chat and responses): cached input is part of input, reasoning
-part of output. Anthropic: both cache buckets stand beside input; thinking is inside output and not told apart.
-Gemini: cached is part of the prompt, thoughts stand beside the candidates. A shape that is not known, or that
+part of output. Anthropic and Bedrock: both cache buckets stand beside input; thinking is inside output and not told
+apart. Gemini: cached is part of the prompt, thoughts stand beside the candidates. OpenTelemetry's attributes (GenAI
+conventions, and OpenInference's names): as OpenAI. litellm speaks OpenAI's chat dialect, whatever is behind it. Audio
+is part of input and of output everywhere. A shape that is not known, or that
 contradicts itself, is None: an unknown count, never a zero (CASES K02, K03, K05).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -22,6 +26,8 @@ class Dialect(StrEnum):
     OPENAI_RESPONSES = "openai.responses"
     ANTHROPIC = "anthropic"
     GEMINI = "gemini"
+    BEDROCK = "bedrock"
+    OTEL = "otel.genai"
 
 
 MOST_TOKENS = 10**12  # of one response: no count that is larger was counted
@@ -58,6 +64,10 @@ def recognise(raw: Mapping[str, Any]) -> Dialect | None:
         return Dialect.OPENAI_CHAT
     if "promptTokenCount" in raw or "prompt_token_count" in raw:
         return Dialect.GEMINI
+    if "inputTokens" in raw:
+        return Dialect.BEDROCK
+    if any(name in raw for names in (_OTEL["input_tokens"], _OTEL["output_tokens"]) for name in names):
+        return Dialect.OTEL
     if "input_tokens" in raw:
         openai = {"input_tokens_details", "output_tokens_details", "total_tokens"} & raw.keys()
         return Dialect.OPENAI_RESPONSES if openai else Dialect.ANTHROPIC
@@ -77,48 +87,91 @@ def merge_stream(chunks: Iterable[Any]) -> dict[str, Any] | None:
 
 
 def _openai_chat(raw: Mapping[str, Any]) -> Usage:
-    prompt, completion = _count(raw, "prompt_tokens"), _count(raw, "completion_tokens")
-    details = _part(raw, "prompt_tokens_details")
+    details, completion = _part(raw, "prompt_tokens_details"), _part(raw, "completion_tokens_details")
     cached = _first(_count(details, "cached_tokens"), _count(raw, "cache_read_input_tokens", "prompt_cache_hit_tokens"))
     written = _first(
         _count(details, "cache_write_tokens", "cache_creation_tokens"), _count(raw, "cache_creation_input_tokens")
     )
-    reasoning = _count(_part(raw, "completion_tokens_details"), "reasoning_tokens")
-    return _inclusive(prompt, cached, written, completion, reasoning, _count(raw, "total_tokens"))
-
-
-def _openai_responses(raw: Mapping[str, Any]) -> Usage:
-    details = _part(raw, "input_tokens_details")
     return _inclusive(
-        _count(raw, "input_tokens"),
-        _count(details, "cached_tokens"),
-        _count(details, "cache_write_tokens", "cache_creation_tokens"),
-        _count(raw, "output_tokens"),
-        _count(_part(raw, "output_tokens_details"), "reasoning_tokens"),
+        _count(raw, "prompt_tokens"),
+        _Parts(cached, written, _count(details, "audio_tokens")),
+        _count(raw, "completion_tokens"),
+        _Parts(reasoning=_count(completion, "reasoning_tokens"), audio=_count(completion, "audio_tokens")),
         _count(raw, "total_tokens"),
     )
 
 
+def _openai_responses(raw: Mapping[str, Any]) -> Usage:
+    details, output = _part(raw, "input_tokens_details"), _part(raw, "output_tokens_details")
+    return _inclusive(
+        _count(raw, "input_tokens"),
+        _Parts(
+            _count(details, "cached_tokens"),
+            _count(details, "cache_write_tokens", "cache_creation_tokens"),
+            _count(details, "audio_tokens"),
+        ),
+        _count(raw, "output_tokens"),
+        _Parts(reasoning=_count(output, "reasoning_tokens"), audio=_count(output, "audio_tokens")),
+        _count(raw, "total_tokens"),
+    )
+
+
+# Attribute names: the GenAI conventions, what came before them, and OpenInference's.
+_OTEL = {
+    "input_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"),
+    "output_tokens": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"),
+    "cached": ("gen_ai.usage.cache_read.input_tokens", "llm.token_count.prompt_details.cache_read"),
+    "written": ("gen_ai.usage.cache_creation.input_tokens", "llm.token_count.prompt_details.cache_write"),
+    "audio": ("llm.token_count.prompt_details.audio",),
+    "reasoning": ("gen_ai.usage.reasoning.output_tokens", "llm.token_count.completion_details.reasoning"),
+    "spoken": ("llm.token_count.completion_details.audio",),
+    "total": ("gen_ai.usage.total_tokens", "llm.token_count.total", "llm.usage.total_tokens"),
+}
+
+
+def _otel(raw: Mapping[str, Any]) -> Usage:
+    counts = {name: _count(raw, *attributes) for name, attributes in _OTEL.items()}
+    return _inclusive(
+        counts["input_tokens"],
+        _Parts(counts["cached"], counts["written"], counts["audio"]),
+        counts["output_tokens"],
+        _Parts(reasoning=counts["reasoning"], audio=counts["spoken"]),
+        counts["total"],
+    )
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What a count includes. None: not said."""
+
+    cached: int | None = None
+    written: int | None = None
+    audio: int | None = None
+    reasoning: int | None = None
+
+    @property
+    def total(self) -> int:
+        return sum(part or 0 for part in (self.cached, self.written, self.audio, self.reasoning))
+
+
 def _inclusive(
-    prompt: int | None,
-    cached: int | None,
-    written: int | None,
-    completion: int | None,
-    reasoning: int | None,
-    total: int | None,
+    prompt: int | None, of_prompt: _Parts, completion: int | None, of_completion: _Parts, total: int | None
 ) -> Usage:
-    """Cached input inside input, reasoning inside output. Some services that speak this dialect put reasoning
-    beside output: their stated total says so."""
+    """Cached and audio input inside input, reasoning and audio inside output. Some services that speak this dialect
+    put reasoning beside output: their stated total says so."""
+    reasoning = of_completion.reasoning
     visible = completion
-    if completion is not None and reasoning:
-        beside = prompt is not None and total == prompt + completion + reasoning
-        visible = completion if beside else _less(completion, reasoning)
+    if completion is not None and of_completion.total:
+        beside = bool(reasoning) and prompt is not None and total == prompt + completion + (reasoning or 0)
+        visible = _less(completion, (of_completion.audio or 0) if beside else of_completion.total)
     usage = Usage(
-        input=_less(prompt, (cached or 0) + (written or 0)),
-        cache_read=cached,
-        cache_write=written,
+        input=_less(prompt, of_prompt.total),
+        cache_read=of_prompt.cached,
+        cache_write=of_prompt.written,
         output=visible,
         reasoning=reasoning,
+        audio_input=of_prompt.audio,
+        audio_output=of_completion.audio,
     )
     return _agreeing(usage, total)
 
@@ -133,6 +186,16 @@ def _anthropic(raw: Mapping[str, Any]) -> Usage:
     return _agreeing(usage, None)
 
 
+def _bedrock(raw: Mapping[str, Any]) -> Usage:
+    usage = Usage(
+        input=_count(raw, "inputTokens"),
+        cache_read=_count(raw, "cacheReadInputTokens", "cacheReadInputTokenCount"),
+        cache_write=_count(raw, "cacheWriteInputTokens", "cacheWriteInputTokenCount"),
+        output=_count(raw, "outputTokens"),
+    )
+    return _agreeing(usage, None)
+
+
 def _gemini(raw: Mapping[str, Any]) -> Usage:
     prompt = _count(raw, "promptTokenCount", "prompt_token_count")
     cached = _count(raw, "cachedContentTokenCount", "cached_content_token_count")
@@ -143,11 +206,30 @@ def _gemini(raw: Mapping[str, Any]) -> Usage:
     if output is None and total is not None and prompt is not None:
         # The key is left out when the answer has no visible part; the total says so.
         output = _less(total, prompt + (thoughts or 0) + (tools or 0))
-    fresh = _less(prompt, cached or 0)
+    heard, spoken = _audio(raw, "promptTokensDetails"), _audio(raw, "candidatesTokensDetails")
+    if heard:  # of the prompt, of which the cached part has its own list
+        heard = _less(heard, _audio(raw, "cacheTokensDetails") or 0)
+    fresh = _less(prompt, (cached or 0) + (heard or 0))
     usage = Usage(
-        input=None if fresh is None else fresh + (tools or 0), cache_read=cached, output=output, reasoning=thoughts
+        input=None if fresh is None else fresh + (tools or 0),
+        cache_read=cached,
+        output=_less(output, spoken or 0),
+        reasoning=thoughts,
+        audio_input=heard,
+        audio_output=spoken,
     )
     return _agreeing(usage, total)
+
+
+def _audio(raw: Mapping[str, Any], name: str) -> int | None:
+    """Audio tokens in Gemini's list of counts by modality, or None where there is no such entry."""
+    snake = re.sub(r"(?=[A-Z])", "_", name).lower()
+    entries = raw.get(name, raw.get(snake))
+    if not isinstance(entries, list):
+        return None
+    audio = [entry for entry in entries if isinstance(entry, Mapping) and entry.get("modality") == "AUDIO"]
+    counts = [_count(entry, "tokenCount", "token_count") or 0 for entry in audio]
+    return sum(counts) if counts else None
 
 
 _READERS = {
@@ -155,6 +237,8 @@ _READERS = {
     Dialect.OPENAI_RESPONSES: _openai_responses,
     Dialect.ANTHROPIC: _anthropic,
     Dialect.GEMINI: _gemini,
+    Dialect.BEDROCK: _bedrock,
+    Dialect.OTEL: _otel,
 }
 
 
