@@ -49,7 +49,7 @@ def findings(situation: Situation) -> tuple[Finding, ...]:
 
 
 def rate_of(tasks: Mapping[str, Availability]) -> tuple[int, int]:
-    """Tasks that were found unavailable, and all that were looked at: absent and stale gold have alerts of their own."""
+    """Tasks found unavailable, and all that were looked at: absent and stale gold have alerts of their own."""
     unseen = (Cause.RETIRED, Cause.NEVER, Cause.STALE)
     kept = [found for found in tasks.values() if found.cause not in unseen]
     return sum(not found.available for found in kept), len(kept)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -149,7 +150,13 @@ def read_table(store: EvidenceStore, cycle: Cycle) -> Table:
     """The table of a finished cycle. Raises StoreError."""
     if cycle.table is None:
         raise StoreError(f"cycle {cycle.cycle} did not come to its end", remedy="run `assay audit all` again")
-    return read_json(Table, store.blob(cycle.table))
+    return _table(store.blob(cycle.table))
+
+
+@lru_cache(maxsize=4)
+def _table(data: bytes) -> Table:
+    """Thousands of rows take a while to read, and a command looks at the newest table more than once."""
+    return read_json(Table, data)
 
 
 def read_receipt(store: EvidenceStore, cycle: Cycle) -> Receipt:

@@ -8,6 +8,7 @@ task as it is: measured in this cycle, or carried over from an earlier one with 
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cached_property
 from typing import Literal
 
 from pydantic import Field
@@ -79,7 +80,7 @@ class Fingerprint(Record):
     grader: str  # id@version, and the digest of its code
     solver: str  # the digest of the reference solver's code
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """One value for all parts."""
         return digest_of(self)[7:39]
