@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from harness.records.archive import ArchiveItem, ImportOptions, Recognition
 from harness.records.chat import Attempt, ChatReply, ChatRequest
 from harness.records.event import Event, EventDraft
 from harness.records.execution import (
@@ -262,6 +263,27 @@ class TaskFormat(Protocol):
 
     def load(self, folder: Path) -> tuple[Task, ...]:
         """All tasks of the folder. Raises TaskError or LoadErrors with file and line or key; never drops one."""
+        ...
+
+
+# --- archives ------------------------------------------------------------------------------------------
+
+
+class Importer(Protocol):
+    """Reads archives of one other harness. Reads only; what a source does not say stays unknown."""
+
+    @property
+    def name(self) -> str: ...
+
+    def recognises(self, archive: Any) -> Recognition | None:
+        """What the archive (a :class:`harness.importers.container.Archive`) is, from its content, or None."""
+        ...
+
+    def read(self, archive: Any, options: ImportOptions) -> Iterator[ArchiveItem]:
+        """Runs, episodes and findings, one by one; a run before its episodes. May be called again, and gives the same.
+
+        A part that cannot be read is a finding with `unread`, never an exception. Raises ArchiveError when nothing can.
+        """
         ...
 
 

@@ -7,6 +7,7 @@ holds the two together.
 from __future__ import annotations
 
 import importlib
+import keyword
 import os
 import sys
 import threading
@@ -29,6 +30,8 @@ COMMANDS = {
     "show": "Show a run: score, interval, outcomes and stops.",
     "trial": "Show a trial: its result and its events.",
     "export": "Write a run as a flat CSV, one row per attempt.",
+    "import": "Bring another harness's results into the store, and say what is missing.",
+    "lint-archive": "Say where an archive contradicts itself: labels, header, duplicates, totals, rewards, usage.",
     "audit": "Measure what is achievable on a suite, and what is not, why and since when.",
     "score": "Score a run on what was achievable: score, achievable count, unavailable rate.",
     "verify": "Re-derive every hash chain of a run and name the first broken event.",
@@ -37,6 +40,9 @@ COMMANDS = {
     "simulate": "Replay past runs under selection policies: what they would have cost and given.",
     "estimate": "Show a run's estimated pass rate, what it rests on, and what one more task would bring.",
     "gate": "Decide from two runs, complete or not, whether the first is better, no worse or worse.",
+    "bill": "Bill each response once, beside the flat sum of all spans and what an archive states.",
+    "bounds": "Bound a run's pass rate, or the difference of two, by what is not graded.",
+    "compare": "Compare two runs on common tasks, or every pair of several: paired, weighted, bounded.",
     "gc": "Remove containers and networks that dead runs left behind.",
     "sim-model": "Serve simulated agents behind an OpenAI-compatible API on loopback.",
 }
@@ -52,7 +58,8 @@ class LazyGroup(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         _log_to_stderr()
-        module = importlib.import_module(f"harness.cli.{cmd_name.replace('-', '_')}")
+        name = cmd_name.replace("-", "_")
+        module = importlib.import_module(f"harness.cli.{name}_" if keyword.iskeyword(name) else f"harness.cli.{name}")
         command = typer.main.get_command(module.app)
         command.name = cmd_name
         return command

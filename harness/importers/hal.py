@@ -1,6 +1,6 @@
 """HAL uploads: `raw_eval_results` of tau-bench runs with the model log, and bare action lists of the same shape.
 
-`taken_actions` mixes the agent's actions with the grader's replay of the reference, without actors or a mark of grading;
+`taken_actions` mixes the agent's actions with the grader's replay of the reference, without a mark of either;
 :mod:`harness.importers.attribution` tells them apart. The reward is the environment's attribute at the end, a plain 0
 where no step ever graded: evidence of grading is a replay that was found, or a reward above 0. The model log is in
 :mod:`harness.importers.hal_log`; encrypted uploads have to be decrypted first.
@@ -233,6 +233,10 @@ def _graded(
     stored: Any, found: Attribution | None, actions: Sequence[Call]
 ) -> tuple[Outcome, Reason | None, str, float | None, Claim]:
     outcome, reason, detail, reward = verdict(stored, "reward")
+    if found is not None and len(found.copies) > 1 and found.confidence is not Confidence.AMBIGUOUS:
+        why = f"graded {len(found.copies)} times, at last on the state that the reference itself had left"
+        claim = Claim(value="yes", basis=Basis.INFERRED, evidence=f"{found.why} at {', '.join(map(str, found.copies))}")
+        return Outcome.INVALID, Reason.VERDICT_CONFLICT, why, reward, claim
     if number(stored):
         evidence = f"reward is {stored!r}: only grading gives one above 0"
         return outcome, reason, detail, reward, Claim(value="yes", basis=Basis.INFERRED, evidence=evidence)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from harness.importers.container import Archive
+from harness.importers.container import MOST_WHOLE, Archive
 from harness.importers.json_stream import Member
 from harness.records.archive import ArchiveError, Finding, SourceRef
 from harness.records.base import sha256_of
@@ -42,9 +42,9 @@ def unread(member: Member, needs: str) -> Finding:
     return Finding(rule="archive.foreign", place=place, what="not a record of this format", remedy=needs, unread=True)
 
 
-def document(archive: Archive, name: str) -> tuple[SourceRef, Any]:
+def document(archive: Archive, name: str, most: int = MOST_WHOLE) -> tuple[SourceRef, Any]:
     """A small JSON file whole, with its source. Raises ArchiveError that says where it is broken."""
-    data, place = archive.read(name), archive.place(name)
+    data, place = archive.read(name, most), archive.place(name)
     source = SourceRef(file=name, offset=0, length=len(data), sha256=sha256_of(data))
     try:
         return source, json.loads(data)

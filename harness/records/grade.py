@@ -39,8 +39,9 @@ class TrialResult(Record):
     calls: int = 0
     calls_without_usage: int = 0
     provider_status: int | None = None  # HTTP status of the refusal that ended it
-    steps: int = 0
+    steps: int | None = 0  # None: unknown, of an imported record
     cost_usd: float | None = None  # None: unknown
     cost_at_least_usd: float = 0.0  # what is known of it: a lower bound where cost_usd is None
-    seconds: float = 0.0  # the solver's clock
+    seconds: float | None = 0.0  # the solver's clock; None: unknown, of an imported record
+    tokens: int | None = None  # of an imported record that states a total and no usage; else `usage` counts
     finished_at: str = ""

@@ -24,6 +24,8 @@ _TEXTS = {
     "model.call": ("message",),
     "model.failed": ("error",),
     "solver.note": ("body",),
+    "message": ("content",),  # of imported trials, as the next one
+    "tool.result": ("content",),
     "interaction.ended": ("error",),
     "solver.unmade": ("error",),
     "harness.error": ("error",),

@@ -71,6 +71,8 @@ def whats_next(summary: Summary, store: str) -> str:
     if summary.state is RunState.RUNNING:
         return f"{summary.done} of {summary.planned} planned trials are over"
     lacking = summary.planned - summary.graded
+    if summary.solver == "imported":
+        return f"{lacking} planned without a grade in the archive it was imported from"
     return f"{lacking} planned without a grade; to carry out the rest: {resume_command(summary, store)}"
 
 
@@ -123,6 +125,8 @@ def spend_line(summary: Summary) -> str:
     at_least = "" if summary.tokens_are_known else "at least "
     tokens = "" if not summary.tokens else f", {at_least}{summary.tokens:,} tokens"
     clocks = f"{summary.elapsed_s:.0f} s elapsed, {summary.seconds:.0f} s on the solver's clock"
+    if summary.solver == "imported" and not summary.seconds:
+        clocks = "times are not recorded"
     return f"{money}{tokens}; {clocks}; {summary.attempts} attempt(s)"
 
 

@@ -150,4 +150,4 @@ def spent_on(attempts: Sequence[TrialResult]) -> Spent:
         return NOT_KNOWN
     costs = [result.cost_usd for result in attempts]
     known = [cost for cost in costs if cost is not None]
-    return Spent(sum(known) if len(known) == len(costs) else None, sum(result.seconds for result in attempts))
+    return Spent(sum(known) if len(known) == len(costs) else None, sum(result.seconds or 0.0 for result in attempts))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from harness.protocols import EvidenceStore
 from harness.records.grade import TrialResult
 from harness.records.run import RunConfig, TrialRow
+from harness.records.vocabulary import StopReason
 from harness.store.blobs import sync_folder
 from harness.store.faults import explained
 
@@ -54,7 +55,8 @@ COLUMNS = tuple(field.name for field in fields(FlatRow))
 def flat_rows(store: EvidenceStore, run: str) -> list[FlatRow]:
     """The rows of a run, by slot and attempt. Raises StoreError."""
     row = store.run(run)
-    return [_flat(row.config, row.created[:10], trial) for trial in store.trials(row.run)]
+    date = "" if row.config.extra.get("undated") else row.created[:10]  # of an archive that does not say when
+    return [_flat(row.config, date, trial) for trial in store.trials(row.run)]
 
 
 def agent_name(config: RunConfig) -> str:
@@ -126,7 +128,7 @@ def _flat(config: RunConfig, date: str, trial: TrialRow) -> FlatRow:
         attempt=trial.attempt,
         outcome=result.outcome.value if result else None,
         reason=result.reason.value if result and result.reason else None,
-        stop=result.stop.value if result else None,
+        stop=result.stop.value if result and result.stop is not StopReason.UNKNOWN else None,
         date=date,
         cost_usd=result.cost_usd if result else None,
         tokens=_tokens(result),
@@ -139,6 +141,8 @@ def _flat(config: RunConfig, date: str, trial: TrialRow) -> FlatRow:
 
 def _tokens(result: TrialResult | None) -> int | None:
     """All tokens, where every call reported its usage; a lower bound is not a count."""
+    if result is not None and result.usage is None:
+        return result.tokens
     if result is None or result.usage is None or not result.usage.known or result.calls_without_usage:
         return None
     return result.usage.total

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -184,16 +184,33 @@ class SqliteStore:
         return tuple(events)
 
     def finish(self, result: TrialResult, drafts: Sequence[EventDraft]) -> tuple[Event, ...]:
-        trial, body = result.trial, body_of(result)
+        return self.finish_all([(result, drafts)])[0]
+
+    def finish_all(
+        self,
+        endings: Sequence[tuple[TrialResult, Sequence[EventDraft]]],
+        closing: Callable[[TrialResult, Event], EventDraft] | None = None,
+    ) -> tuple[tuple[Event, ...], ...]:
+        """The last events and results of several trials in one transaction: an import has thousands at once.
+
+        `closing` makes the event by which the run's stream commits to a trial's last one, in the same transaction.
+        """
+        bodies = [(result.trial, body_of(result)) for result, _ in endings]
+        ended: list[tuple[Event, ...]] = []
         with self._writing() as heads:
-            if self._one("SELECT 1 FROM trials WHERE trial = ?", trial) is None:
-                raise StoreError(f"trial {trial!r} was never planned", place=str(self.path))
-            if self._one("SELECT 1 FROM results WHERE trial = ?", trial) is not None:
-                raise StoreError(f"trial {trial!r} has its result already", place=str(self.path))
-            events, rows = chain_drafts(drafts, self._head, heads)
-            self._insert(rows)
-            self._connection.execute("INSERT INTO results (trial, body) VALUES (?, ?)", (trial, body))
-        return tuple(events)
+            for (trial, body), (_, drafts) in zip(bodies, endings, strict=True):
+                if self._one("SELECT 1 FROM trials WHERE trial = ?", trial) is None:
+                    raise StoreError(f"trial {trial!r} was never planned", place=str(self.path))
+                if self._one("SELECT 1 FROM results WHERE trial = ?", trial) is not None:
+                    raise StoreError(f"trial {trial!r} has its result already", place=str(self.path))
+                events, rows = chain_drafts(drafts, self._head, heads)
+                self._insert(rows)
+                self._connection.execute("INSERT INTO results (trial, body) VALUES (?, ?)", (trial, body))
+                ended.append(tuple(events))
+            if closing is not None:
+                closings = [closing(result, last[-1]) for (result, _), last in zip(endings, ended, strict=True)]
+                self._insert(chain_drafts(closings, self._head, heads)[1])
+        return tuple(ended)
 
     def events(self, stream: str, kinds: Sequence[str] | None = None) -> Iterator[Event]:
         """The events of a stream in order, of all kinds or of `kinds`; may be read while others write."""

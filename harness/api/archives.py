@@ -1,0 +1,309 @@
+"""Bringing archives of other harnesses into a store, and asking whether they contradict themselves.
+
+An archive is read twice: once for its inventory (which runs, tasks and trials, what contradicts what, a digest of all
+that was read), once to write. The run's id is made from that digest, so importing again finds what is there already and
+goes on where it was cut off; every batch of episodes is one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness.api.archive_writing import Cell, Writer, legal_task_id, suite_version, task_of
+from harness.importers.consistency import Consistency, instant
+from harness.importers.container import Archive
+from harness.importers.recognition import choose
+from harness.protocols import Importer
+from harness.records.archive import (
+    ArchiveEpisode,
+    ArchiveError,
+    ArchiveItem,
+    ArchiveRun,
+    Finding,
+    ImportOptions,
+    Recognition,
+)
+from harness.records.base import Record, digest_of
+from harness.records.errors import StoreError
+from harness.records.run import RunConfig, RunRow
+from harness.records.trial import SolverSpec
+from harness.records.vocabulary import Outcome
+from harness.store.encoding import storable
+from harness.store.sqlite import SqliteStore
+
+IMPORTED = "imported"  # the solver's name of an imported run
+_KEEP_BYTES = 16 << 20  # of source: an archive no larger is kept in memory between the readings
+_MOST_GAPS = 50
+
+
+class ImportedRun(Record):
+    """One run that was imported. `written` episodes are new, `already` were there; `gaps` are planned and not there."""
+
+    run: str
+    suite: str
+    agent: str | None
+    model: str | None
+    planned: int
+    written: int
+    already: int
+    outcomes: dict[Outcome, int]
+    gaps: int
+    first_gaps: tuple[str, ...]
+
+
+class ImportReport(Record):
+    """What an archive is, what came in, and what did not. `digest` is of everything that was read."""
+
+    path: str
+    format: str
+    what: str
+    digest: str
+    runs: tuple[ImportedRun, ...]
+    missing: tuple[str, ...]  # what the archive does not say
+    unread: tuple[Finding, ...]  # what could not be read or used
+    findings: tuple[Finding, ...]  # what was read and contradicts itself
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything was read and every planned trial has a verdict."""
+        graded = all(sum(run.outcomes[o] for o in (Outcome.PASSED, Outcome.FAILED)) >= run.planned for run in self.runs)
+        return graded and not self.unread
+
+
+class LintReport(Record):
+    """Where an archive contradicts itself. Nothing was changed, and nothing is by importing it."""
+
+    path: str
+    format: str
+    what: str
+    episodes: int
+    missing: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+
+@dataclass
+class _RunInventory:
+    """A run of the archive before it is written."""
+
+    run: ArchiveRun
+    cells: dict[tuple[str, int, int], Cell] = field(default_factory=dict)
+    tasks: dict[str, str] = field(default_factory=dict)  # id of ours -> version
+    slots: dict[tuple[str, int], int] = field(default_factory=dict)
+    repeats: int = 1
+
+    @property
+    def plan(self) -> tuple[tuple[str, ...], int]:
+        """Planned task ids and repeats: as the source states them, or else what is there, an id for every trial of it
+        where tasks have unequal numbers of trials."""
+        tasks = dict.fromkeys((*(legal_task_id(task) for task in self.run.tasks), *self.tasks))
+        repeats = max(self.run.repeats or 1, self.repeats)
+        stated = bool(self.run.tasks) or self.run.repeats is not None
+        if stated or len(tasks) * repeats == len(self.slots):
+            return tuple(tasks), repeats
+        return tuple(task for task, _ in self.slots), 1
+
+    @property
+    def gaps(self) -> list[str]:
+        """Planned trials that are not there."""
+        tasks, repeats = self.plan
+        if len(set(tasks)) < len(tasks):
+            return []
+        return [f"{task}/{number}" for task in tasks for number in range(repeats) if (task, number) not in self.slots]
+
+
+def lint_archive(path: str | Path, *, format: str | None = None, options: ImportOptions | None = None) -> LintReport:
+    """Read an archive and say where it contradicts itself. Raises ArchiveError, ConfigError."""
+    archive = Archive(path)
+    importer, recognition = choose(archive, format)
+    checks = Consistency()
+    for item in importer.read(archive, options or ImportOptions()):
+        checks.take(item)
+    return LintReport(
+        path=str(path),
+        format=recognition.format,
+        what=recognition.what,
+        episodes=checks.episodes,
+        missing=recognition.missing,
+        findings=(*archive.problems, *checks.findings()),
+    )
+
+
+def import_archive(
+    path: str | Path,
+    store: SqliteStore,
+    *,
+    format: str | None = None,
+    run: str | None = None,
+    options: ImportOptions | None = None,
+) -> ImportReport:
+    """Bring an archive into a store; `run` is the id to give it. Raises ArchiveError, ConfigError, StoreError."""
+    archive = Archive(path)
+    importer, recognition = choose(archive, format)
+    return _Import(archive, importer, recognition, options or ImportOptions(), run).into(store)
+
+
+class _Import:
+    """One import: the inventory, then the writing."""
+
+    def __init__(
+        self, archive: Archive, importer: Importer, recognition: Recognition, options: ImportOptions, run: str | None
+    ) -> None:
+        self.archive, self.importer, self.recognition, self.options = archive, importer, recognition, options
+        self.asked = run
+        self.checks = Consistency()
+        self.runs: dict[str, _RunInventory] = {}
+        self._kept: list[ArchiveEpisode] | None = []
+        self._kept_bytes = 0
+
+    def into(self, store: SqliteStore) -> ImportReport:
+        for item in self._read():
+            self._count(item)
+        unread = [*self.archive.problems, *(f for f in self.checks.findings() if f.unread)]
+        if not any(found.cells for found in self.runs.values()):
+            first = f": {unread[0].place}: {unread[0].what}" if unread else ""
+            raise ArchiveError(f"no episode could be read{first}", place=str(self.archive.path), remedy="see above")
+        found = {key: inventory for key, inventory in self.runs.items() if inventory.cells}
+        names = self._names(found)
+        reports = []
+        writers: dict[str, Writer] = {}
+        with _owning(store, names.values()):
+            for key, inventory in found.items():
+                writers[key] = self._open(store, names[key], inventory)
+            for episode in self._episodes():
+                if episode.run in writers:
+                    writers[episode.run].take(episode)
+            for key, writer in writers.items():
+                writer.flush()
+                reports.append(self._report(writer, found[key]))
+        return ImportReport(
+            path=str(self.archive.path),
+            format=self.recognition.format,
+            what=self.recognition.what,
+            digest=self.archive.identity,
+            runs=tuple(reports),
+            missing=self.recognition.missing,
+            unread=tuple(unread),
+            findings=tuple(f for f in self.checks.findings() if not f.unread),
+        )
+
+    def _read(self) -> Iterator[ArchiveItem]:
+        yield from self.importer.read(self.archive, self.options)
+
+    def _count(self, item: ArchiveItem) -> None:
+        self.checks.take(item)
+        if isinstance(item, ArchiveRun):
+            self.runs.setdefault(item.key, _RunInventory(self._named(item)))
+        elif isinstance(item, ArchiveEpisode):
+            self._keep(item)
+            self._place(item, self.runs.setdefault(item.run, _RunInventory(ArchiveRun(item.run, item.run))))
+
+    def _named(self, run: ArchiveRun) -> ArchiveRun:
+        """The run with the labels that the user stated."""
+        given = {name: getattr(self.options, name) for name in ("agent", "scaffold", "model")}
+        return replace(run, **{name: value for name, value in given.items() if value is not None})
+
+    def _keep(self, episode: ArchiveEpisode) -> None:
+        self._kept_bytes += episode.source.length
+        if self._kept is not None and self._kept_bytes <= _KEEP_BYTES:
+            self._kept.append(episode)
+        else:
+            self._kept = None
+
+    def _episodes(self) -> Iterator[ArchiveEpisode]:
+        if self._kept is not None:
+            yield from self._kept
+            return
+        yield from (item for item in self._read() if isinstance(item, ArchiveEpisode))
+
+    @staticmethod
+    def _place(episode: ArchiveEpisode, inventory: _RunInventory) -> None:
+        task = legal_task_id(episode.task.id)
+        key = (task, episode.repeat, episode.attempt)
+        known = inventory.cells.get(key)
+        if known is not None:
+            known.conflict = known.conflict or known.outcome is not episode.outcome
+            return
+        slot = inventory.slots.setdefault((task, episode.repeat), len(inventory.slots))
+        inventory.cells[key] = Cell(episode.slot if episode.slot is not None else slot, episode.outcome)
+        if task not in inventory.tasks:
+            inventory.tasks[task] = task_of(episode.task, inventory.run.suite).version
+        inventory.repeats = max(inventory.repeats, episode.repeat + 1)
+
+    def _names(self, found: dict[str, _RunInventory]) -> dict[str, str]:
+        """Ids of ours for the archive's runs: kept ones, the asked one, or made from the archive's digest."""
+        base = self.asked or f"{self.recognition.format}-{self.archive.identity[7:17]}"
+        several = len(found) > 1
+        return {
+            key: (inventory.run.run if self.asked is None and inventory.run.run else None)
+            or (f"{base}-{number}" if several else base)
+            for number, (key, inventory) in enumerate(found.items(), start=1)
+        }
+
+    def _open(self, store: SqliteStore, name: str, inventory: _RunInventory) -> Writer:
+        config, run = self._config(inventory), inventory.run
+        created = instant(run.created)
+        existing = next((row for row in store.runs() if row.run == name), None)
+        if existing is None:
+            moment = created or datetime.now(UTC)
+            row = RunRow(run=name, created=moment.isoformat(), config=config, config_digest=digest_of(config))
+            store.create_run(row)
+        elif existing.config != config:
+            raise StoreError(
+                f"run {name!r} is in the store already, and is not this import",
+                place=str(store.path),
+                remedy="give another id with --as",
+            )
+        return Writer(store, name, run, inventory.cells, new=existing is None)
+
+    def _config(self, inventory: _RunInventory) -> RunConfig:
+        run = inventory.run
+        planned, repeats = inventory.plan
+        source = {"format": self.recognition.format, "digest": self.archive.identity, "file": self.archive.path.name}
+        missing = run.missing or self.recognition.missing
+        notes = [f"imported from {self.archive.path.name}: {self.recognition.what}"]
+        notes += [f"the archive does not say: {', '.join(missing)}"] if missing else []
+        return RunConfig(
+            suite=run.suite,
+            suite_version=run.suite_version or suite_version(inventory.tasks),
+            suite_source=self.archive.path.name,
+            tasks=planned,
+            solver=SolverSpec(name=IMPORTED, version="1"),
+            model=run.model,
+            scaffold=run.scaffold,
+            agent=run.agent,
+            repeats=repeats,
+            retries=0,
+            extra={
+                "import": source | {"key": run.key, "stated": storable(run.stated)},
+                "undated": instant(run.created) is None,
+                "notes": notes,
+            },
+        )
+
+    def _report(self, writer: Writer, inventory: _RunInventory) -> ImportedRun:
+        (planned, repeats), gaps = inventory.plan, inventory.gaps
+        return ImportedRun(
+            run=writer.run,
+            suite=inventory.run.suite,
+            agent=inventory.run.agent,
+            model=inventory.run.model,
+            planned=len(planned) * repeats,
+            written=writer.written,
+            already=writer.already,
+            outcomes={outcome: writer.outcomes[outcome] for outcome in Outcome},
+            gaps=len(gaps),
+            first_gaps=tuple(gaps[:_MOST_GAPS]),
+        )
+
+
+@contextmanager
+def _owning(store: SqliteStore, runs: Iterable[str]) -> Iterator[None]:
+    """Own several runs at once."""
+    with ExitStack() as stack:
+        for run in runs:
+            stack.enter_context(store.own(run))
+        yield
