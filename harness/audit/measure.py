@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.audit.interval import rate_interval
 from harness.protocols import EvidenceStore
 from harness.records.audit import Cause, Evidence, Sentinel, Use
 from harness.records.grade import TrialResult
@@ -119,7 +120,10 @@ def _evidence(store: EvidenceStore, task: Task, trials: list[TrialRow], fingerpr
             own = uses_of(task, [results[bad]], [told[bad]])
             cause, detail = cause_of(task, results[bad], own, setup_timed_out=told[bad].setup_timed_out)
             if passed:
-                detail = f"gold passed {passed} of {len(results)}; {detail}"
+                lower, upper = (100 * bound for bound in rate_interval(passed, len(results)))
+                detail = (
+                    f"gold passed {passed} of {len(results)} (95 % interval {lower:.0f} to {upper:.0f} %); {detail}"
+                )
                 cause = Cause.FLAKY
     elif passed:
         cause = Cause.NULL_PASSED

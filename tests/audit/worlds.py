@@ -25,9 +25,9 @@ from harness.api.request import RunRequest
 from harness.api.runs import Watch, execute
 from harness.formats.lock import LOCK_FILE, make_lock, write_lock
 from harness.formats.suite import load_suite
+from harness.records.audit_views import AuditReport
 from harness.records.execution import ImageFacts
 from harness.records.suite import ImageLock
-from harness.records.audit_views import AuditReport
 from harness.report.summary import Summary
 from harness.store.memory import MemoryStore
 from harness.testing import MemorySandboxProvider, Process, tiny_shell
