@@ -7,6 +7,7 @@ goes on where it was cut off; every batch of episodes is one transaction.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.api.archive_writing import Cell, Writer, legal_task_id, suite_version, task_of
+from harness.api.export_lines import Restoring, is_export
 from harness.importers.consistency import Consistency, instant
 from harness.importers.container import Archive
 from harness.importers.recognition import choose
@@ -28,13 +30,14 @@ from harness.records.archive import (
     Recognition,
 )
 from harness.records.base import Record, digest_of
-from harness.records.errors import StoreError
+from harness.records.errors import ConfigError, StoreError
 from harness.records.run import RunConfig, RunRow
 from harness.records.trial import SolverSpec
 from harness.records.vocabulary import Outcome
 from harness.store.encoding import storable
 from harness.store.sqlite import SqliteStore
 
+OWN = "assay"  # the format of `assay export --to jsonl`
 IMPORTED = "imported"  # the solver's name of an imported run
 _KEEP_BYTES = 16 << 20  # of source: an archive no larger is kept in memory between the readings
 _MOST_GAPS = 50
@@ -142,8 +145,42 @@ def import_archive(
 ) -> ImportReport:
     """Bring an archive into a store; `run` is the id to give it. Raises ArchiveError, ConfigError, StoreError."""
     archive = Archive(path)
+    if format in (None, OWN) and is_export(archive):
+        return _restored(archive, store, run)
     importer, recognition = choose(archive, format)
     return _Import(archive, importer, recognition, options or ImportOptions(), run).into(store)
+
+
+def _restored(archive: Archive, store: SqliteStore, asked: str | None) -> ImportReport:
+    """A run of ours from its own export, under its own id."""
+    if asked is not None:
+        raise ConfigError("an exported run keeps its id", place="--as", remedy="leave --as out")
+    restoring = Restoring(archive, store)
+    restoring.restore()
+    row, trials = store.run(restoring.run), store.trials(restoring.run)
+    outcomes = Counter(trial.result.outcome for trial in trials if trial.result is not None)
+    run = ImportedRun(
+        run=row.run,
+        suite=row.config.suite,
+        agent=row.config.agent,
+        model=row.config.model,
+        planned=len(row.config.tasks) * row.config.repeats,
+        written=restoring.trials - restoring.already,
+        already=restoring.already,
+        outcomes={outcome: outcomes[outcome] for outcome in Outcome},
+        gaps=0,
+        first_gaps=(),
+    )
+    return ImportReport(
+        path=str(archive.path),
+        format=OWN,
+        what="a run of Assay, exported whole; every hash was derived again",
+        digest=archive.identity,
+        runs=(run,),
+        missing=(),
+        unread=(),
+        findings=(),
+    )
 
 
 class _Import:

@@ -8,24 +8,49 @@ from typing import Annotated
 
 import typer
 
+from harness.api.export_lines import export_lines
+from harness.api.exports import ExportFormat, export_run
 from harness.api.stores import open_store
 from harness.cli.options import DEFAULT_STORE, RunId, Store, say
-from harness.store.flat import csv_text, flat_rows, write_csv
+from harness.records.errors import ConfigError
+from harness.store.flat import csv_text, flat_rows
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
+_UNITS = {
+    ExportFormat.FLAT: "row(s)",
+    ExportFormat.PARQUET: "row(s)",
+    ExportFormat.ATIF: "trajectories",
+    ExportFormat.JSONL: "line(s)",
+}
 
-@app.command(epilog="Example: assay export latest --out runs.csv")
+EPILOG = """\b
+Examples:
+  assay export latest --out runs.csv
+  assay export latest --to jsonl --out run.jsonl
+  assay export latest --to atif --out trajectories/
+"""
+
+
+@app.command(epilog=EPILOG)
 def export(
     run: RunId = "latest",
-    out: Annotated[Path | None, typer.Option(help="The file to write; stdout by default.")] = None,
+    to: Annotated[
+        ExportFormat, typer.Option(help="flat: CSV; parquet: the same table; atif: trajectories; jsonl: everything.")
+    ] = ExportFormat.FLAT,
+    out: Annotated[Path | None, typer.Option(help="The file to write (atif: the folder); stdout by default.")] = None,
     store: Store = DEFAULT_STORE,
 ) -> None:
-    """Write a run as a flat CSV, one row per attempt."""
+    """Write a run as a flat CSV, one row per attempt, or as Parquet, ATIF trajectories or JSON lines."""
     with open_store(store) as opened:
-        rows = flat_rows(opened, opened.run(run).run)
-    if out is None:
-        sys.stdout.write(csv_text(rows))
-    else:
-        write_csv(rows, out)
-        say(f"{out}: {len(rows)} row(s)")
+        id_ = opened.run(run).run
+        if out is not None:
+            count = export_run(opened, id_, to, out)
+            say(f"{out}: {count} {_UNITS[to]}")
+        elif to is ExportFormat.FLAT:
+            sys.stdout.write(csv_text(flat_rows(opened, id_)))
+        elif to is ExportFormat.JSONL:
+            for line in export_lines(opened, id_):
+                sys.stdout.buffer.write(line)
+        else:
+            raise ConfigError(f"--to {to.value} cannot go to stdout", remedy="name a file or folder with --out")

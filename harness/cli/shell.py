@@ -29,7 +29,7 @@ COMMANDS = {
     "runs": "List the runs of a store, newest first, with state and score.",
     "show": "Show a run: score, interval, outcomes and stops.",
     "trial": "Show a trial: its result and its events.",
-    "export": "Write a run as a flat CSV, one row per attempt.",
+    "export": "Write a run as a flat CSV, one row per attempt, or as Parquet, ATIF trajectories or JSON lines.",
     "import": "Bring another harness's results into the store, and say what is missing.",
     "lint-archive": "Say where an archive contradicts itself: labels, header, duplicates, totals, rewards, usage.",
     "audit": "Measure what is achievable on a suite, and what is not, why and since when.",
