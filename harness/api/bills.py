@@ -109,7 +109,8 @@ def _spans(store: EvidenceStore, trial: TrialRow, prices: PriceTable | None) -> 
     """A trial's spans under names of their own, repriced where a table is given."""
     found = []
     for span in spans_of(store.events(trial.trial), None if prices is None else prices.cost_usd):
-        changes: dict[str, object] = {"span": f"{trial.trial}/{span.span}", "parent": span.parent and f"{trial.trial}/{span.parent}"}
+        parent = None if span.parent is None else f"{trial.trial}/{span.parent}"
+        changes: dict[str, object] = {"span": f"{trial.trial}/{span.span}", "parent": parent}
         if prices is not None and span.usage is not None:
             changes["cost_usd"] = prices.cost_usd(span.model, span.usage) if span.model is not None else None
         found.append(span.model_copy(update=changes))

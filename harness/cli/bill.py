@@ -36,7 +36,7 @@ def command(
     store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
 ) -> None:
-    """Bill each response once: the bill, the flat sum of all spans, their ratio, and which of them an archive states.
+    """Bill each response once, beside the flat sum of all spans and what an archive states.
 
     A path that exists is read as spans; anything else is a run. Exits 3 when part of a path could not be read.
     """

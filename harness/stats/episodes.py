@@ -51,6 +51,11 @@ class Side:
     missing: FloatArray
 
     @property
+    def episodes(self) -> FloatArray:
+        """All episodes of each cell, graded or not."""
+        return self.graded + self.missing
+
+    @property
     def mean(self) -> FloatArray:
         """Mean graded outcome of each cell."""
         return self.total / self.graded
@@ -58,12 +63,12 @@ class Side:
     @property
     def lower(self) -> FloatArray:
         """Mean with every missing episode as a fail."""
-        return self.total / (self.graded + self.missing)
+        return self.total / self.episodes
 
     @property
     def upper(self) -> FloatArray:
         """Mean with every missing episode as a pass."""
-        return (self.total + self.missing) / (self.graded + self.missing)
+        return (self.total + self.missing) / self.episodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +89,22 @@ class Pairing:
         return int(self.task.max()) + 1 if self.task.size else 0
 
 
-def pair(a: Episodes, b: Episodes) -> Pairing:
-    """The common cells of two sides, by task and stratum in order of A's. Raises StatsError when there are none."""
+def pair(a: Episodes, b: Episodes) -> tuple[Pairing, Pairing]:
+    """The common cells of two sides, by task and stratum in order of A's: those graded on both, and all of them.
+
+    Rates are of the first, bounds of the second. Raises StatsError when the first is empty.
+    """
     first, second = _cells(a), _cells(b)
     shared = [cell for cell in first if cell in second]
-    kept = [cell for cell in shared if first[cell][1] and second[cell][1]]
-    if not kept:
+    graded = [cell for cell in shared if first[cell][1] and second[cell][1]]
+    if not graded:
         raise StatsError("the two sides have no graded episode in common: nothing can be compared")
+    return _pairing(first, second, shared, graded), _pairing(first, second, shared, shared)
+
+
+def _pairing(
+    first: dict[Cell, list[float]], second: dict[Cell, list[float]], shared: Sequence[Cell], kept: Sequence[Cell]
+) -> Pairing:
     numbers: dict[str, int] = {}
     task = np.array([numbers.setdefault(name, len(numbers)) for name, _ in kept], dtype=np.int64)
     return Pairing(

@@ -4,15 +4,15 @@ Over the common cells c with means ā_c, b̄_c and weights w_c ≥ 0 that sum to
 
     Δ = Σ_c w_c (ā_c − b̄_c)
 
-Weights: "task" gives every task the same share, "model" (the stratum) every stratum, "episode" every graded episode
+Weights: "task" gives every task the same share, "model" (the stratum) every stratum, "episode" every episode
 of either side; or a share per task or stratum of one's own. The difference may depend on the choice, so it is part
 of the result. Inside a task or stratum the cells share its weight equally.
 
 The interval is a percentile bootstrap over tasks: a drawn task brings all its cells of both sides along, so that
 pairing is kept and repeats of a task are not taken for independent tasks (CASES S15). Point and interval come from
 the same weights (CASES S11): with m_t draws of task t, Δ* = Σ_t m_t D_t / Σ_t m_t W_t, D_t = Σ_{c∈t} w_c d_c. It
-answers whether the difference carries over to new tasks like these; the identification interval answers what the
-missing grades may do to it.
+answers whether the difference carries over to new tasks like these. Both are of cells graded on both sides; the
+identification interval is of all common cells, with every missing grade either way, and may lie apart from the point.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Weighting:
 
 @dataclass(frozen=True)
 class WeightedComparison:
-    """A − B. `interval` (None for fewer than two tasks) is for new tasks, `identified` for these with every missing
-    grade either way. `share_above` is the share of bootstrap draws with Δ* > 0, ties counted half."""
+    """A − B. `interval` (None for fewer than two tasks) is for new tasks, `identified`, also of each side, for these
+    with every missing grade either way. `share_above` is the share of draws with Δ* > 0, ties counted half."""
 
     difference: float
     a: float
@@ -53,6 +53,8 @@ class WeightedComparison:
     level: float
     share_above: float | None
     identified: Interval
+    identified_a: Interval
+    identified_b: Interval
     scheme: Scheme
     tasks: int
     cells: int
@@ -74,8 +76,9 @@ def weighted_comparison(
 ) -> WeightedComparison:
     """Compare two sides over their common cells. Raises StatsError when there are none, or no weight falls on them."""
     weighting = weighting or Weighting()
-    common = pair(a, b)
+    common, every = pair(a, b)
     weights = cell_weights(common, weighting)
+    bounds = _identified(every, cell_weights(every, weighting))
     difference = common.a.mean - common.b.mean
     drawn = _bootstrap(weights * difference, weights, common, draws, seed)
     tail = (1.0 - level_of(level)) / 2
@@ -87,9 +90,9 @@ def weighted_comparison(
         interval=interval,
         level=level,
         share_above=None if drawn is None else float((drawn > 0).mean() + (drawn == 0).mean() / 2),
-        identified=Interval(
-            float(weights @ (common.a.lower - common.b.upper)), float(weights @ (common.a.upper - common.b.lower))
-        ),
+        identified=bounds[0] - bounds[1],
+        identified_a=bounds[0],
+        identified_b=bounds[1],
         scheme=weighting.scheme,
         tasks=common.tasks,
         cells=len(common.cells),
@@ -104,7 +107,7 @@ def weighted_comparison(
 def cell_weights(common: Pairing, weighting: Weighting) -> FloatArray:
     """Weights of the common cells, shape (cells,), summing to one. Raises StatsError."""
     if weighting.scheme == "episode":
-        raw = common.a.graded + common.b.graded
+        raw = common.a.episodes + common.b.episodes
     elif weighting.scheme == "own":
         raw = _own(common, weighting.own or {})
     else:
@@ -113,6 +116,12 @@ def cell_weights(common: Pairing, weighting: Weighting) -> FloatArray:
     if not raw.sum() > 0:
         raise StatsError("no weight falls on the common tasks")
     return np.asarray(raw / raw.sum(), dtype=np.float64)
+
+
+def _identified(every: Pairing, weights: FloatArray) -> tuple[Interval, Interval]:
+    """Each side's rate over all common cells, with missing grades as fails and as passes."""
+    a, b = (Interval(float(weights @ side.lower), float(weights @ side.upper)) for side in (every.a, every.b))
+    return a, b
 
 
 def _own(common: Pairing, own: Mapping[Hashable, float]) -> FloatArray:
