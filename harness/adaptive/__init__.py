@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from harness.adaptive.drift import BankComparison, ItemDrift, compare_banks
     from harness.adaptive.engine import AdaptiveEngine, EngineSettings
     from harness.adaptive.errors import AdaptiveError
-    from harness.adaptive.estimators import Estimate, Estimator, PIrt, PosteriorPredictive, estimator_named
+    from harness.adaptive.estimators import Estimate, Estimator, Hybrid, PIrt, PosteriorPredictive, estimator_named
     from harness.adaptive.fit_report import FitReport
     from harness.adaptive.likelihood import Priors
     from harness.adaptive.maintenance import (
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         full_run_due,
         item_drift,
     )
+    from harness.adaptive.planning import PlanningSettings, auto_settings, planned
     from harness.adaptive.policies import DOptimal, PassRate, Policy, Random, policy_named
     from harness.adaptive.provenance import Convergence, Provenance
     from harness.adaptive.responses import Responses
@@ -66,9 +67,10 @@ _HOMES = {
     "decision": "Baseline Decision DecisionSettings Verdict decide",
     "engine": "AdaptiveEngine EngineSettings",
     "errors": "AdaptiveError",
-    "estimators": "Estimate Estimator PIrt PosteriorPredictive estimator_named",
+    "estimators": "Estimate Estimator Hybrid PIrt PosteriorPredictive estimator_named",
     "likelihood": "Priors",
     "maintenance": "DriftState Finding FindingKind Severity ability_range full_run_check full_run_due item_drift",
+    "planning": "PlanningSettings auto_settings planned",
     "policies": "DOptimal PassRate Policy Random policy_named",
     "drift": "BankComparison ItemDrift compare_banks",
     "fit_report": "FitReport",
@@ -115,9 +117,11 @@ __all__ = [
     "Finding",
     "FindingKind",
     "FitReport",
+    "Hybrid",
     "ItemDrift",
     "PIrt",
     "PassRate",
+    "PlanningSettings",
     "Policy",
     "Population",
     "PosteriorPredictive",
@@ -137,6 +141,7 @@ __all__ = [
     "Verdict",
     "Withdrawal",
     "ability_range",
+    "auto_settings",
     "calibrate",
     "compare_banks",
     "decide",
@@ -145,6 +150,7 @@ __all__ = [
     "full_run_due",
     "item_drift",
     "load_bank",
+    "planned",
     "policy_named",
     "prior_bank",
     "save_bank",

@@ -22,7 +22,7 @@ import numpy as np
 from harness.adaptive.arrays import FloatArray
 from harness.adaptive.bank import Bank
 from harness.adaptive.errors import EngineError, StateError, UnconvergedBankError
-from harness.adaptive.estimators import Estimate, Estimator, PIrt
+from harness.adaptive.estimators import Estimate, Estimator, Hybrid
 from harness.adaptive.estimators.protocol import estimate_of, widened
 from harness.adaptive.evidence import Draw
 from harness.adaptive.policies import DOptimal, Policy
@@ -44,7 +44,7 @@ class EngineSettings:
     """
 
     policy: Policy = field(default_factory=DOptimal)
-    estimator: Estimator = field(default_factory=PIrt)
+    estimator: Estimator = field(default_factory=Hybrid)
     stops: tuple[StopRule, ...] = (TasksStop(DEFAULT_TASKS),)
     seed: int = 0
     level: float = 0.95

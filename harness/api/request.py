@@ -50,7 +50,7 @@ class AdaptiveRequest(Request):
     stop_seconds: float | None = Field(default=None, gt=0)  # on the solvers' clocks, added up
     stop_decision: str | None = None  # BASELINE:MARGIN, a run of the same store or a rate: 20251130-101500-ab12cd:2pp
     policy: str = "d_optimal"
-    estimator: str | None = None  # None: p_irt, or what `auto` found
+    estimator: str | None = None  # None: hybrid, or what `auto` found
     history: str | None = None
     bank: str | None = None
     dims: int | None = Field(default=None, gt=0)  # None: chosen by held-out likelihood

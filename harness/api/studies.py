@@ -31,7 +31,7 @@ class StudyRequest(Record):
     history: tuple[str, ...] = Field(min_length=1)
     bank: str | None = None
     policies: tuple[str, ...] = Field(min_length=1)
-    estimator: str | None = None  # None: p_irt, and for `auto` what the back-test found
+    estimator: str | None = None  # None: hybrid, and for `auto` what the back-test found
     stop: int = Field(default=200, gt=0)
     level: float = Field(default=0.95, gt=0, lt=1)
     folds: int = Field(default=10, gt=1)

@@ -111,7 +111,7 @@ def run(
     policy: Annotated[Text, typer.Option(help=_help(POLICY, ADAPTIVE["policy"].default))] = None,
     estimator: Annotated[
         Text,
-        typer.Option(help=_help("Adaptive: estimator of the full pass rate.", "p_irt, or what --policy auto found")),
+        typer.Option(help=_help("Adaptive: estimator of the full pass rate.", "hybrid, or what --policy auto found")),
     ] = None,
     history: Annotated[Text, typer.Option(help="Adaptive: flat CSV of past runs to calibrate on.")] = None,
     bank: Annotated[Text, typer.Option(help="Adaptive: a calibrated bank (npz) instead of a history.")] = None,

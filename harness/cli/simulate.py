@@ -33,7 +33,7 @@ def command(
     ] = None,
     stop: Annotated[int, typer.Option(min=1, help="Tasks per run.")] = 200,
     estimator: Annotated[
-        str | None, typer.Option(help="Estimator of the full pass rate. [default: p_irt, or what auto found]")
+        str | None, typer.Option(help="Estimator of the full pass rate. [default: hybrid, or what auto found]")
     ] = None,
     level: Annotated[float, typer.Option(help="Level of the intervals, between 0 and 1.")] = 0.95,
     folds: Annotated[int, typer.Option(min=2, help="Parts of the agents, without --bank.")] = 10,

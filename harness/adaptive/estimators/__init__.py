@@ -7,6 +7,7 @@ from harness.adaptive.estimators.anytime import anytime_bounds, anytime_estimate
 from harness.adaptive.estimators.cached import Cached
 from harness.adaptive.estimators.difference import Difference
 from harness.adaptive.estimators.gp_irt import GpIrt
+from harness.adaptive.estimators.hybrid import Hybrid
 from harness.adaptive.estimators.lure import Lure
 from harness.adaptive.estimators.p_irt import PIrt
 from harness.adaptive.estimators.posterior_predictive import PosteriorPredictive
@@ -22,6 +23,7 @@ __all__ = [
     "Estimate",
     "Estimator",
     "GpIrt",
+    "Hybrid",
     "Lure",
     "Moments",
     "PIrt",
@@ -35,6 +37,7 @@ __all__ = [
 ]
 
 ESTIMATORS: tuple[Estimator, ...] = (
+    Hybrid(),
     PIrt(),
     PosteriorPredictive(),
     SampleMean(),
