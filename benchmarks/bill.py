@@ -69,7 +69,8 @@ def main() -> int:
     assert folded.usage is not None
     assert folded.all_spans is not None
     print(
-        f"billed {folded.billed.size}, missing {folded.missing.size}, ratio {folded.all_spans.total / folded.usage.total}"
+        f"billed {folded.billed.size}, missing {folded.missing.size},"
+        f" ratio {folded.all_spans.total / folded.usage.total}"
     )
     print(f"yardstick, a dictionary by response: {yardstick_s(count) - making:.2f} s")
     return int(took > LIMIT_S or peak > LIMIT_MB)

@@ -68,10 +68,15 @@ def readings(document: Any) -> Iterator[Reading]:
             found = reading(value)
             if found is not None:
                 yield found
-            else:
-                open_.extend(value[name] for name in _CONTAINERS if name in value)
+                continue
+            logged = value.get("raw_logging_results")
+            if isinstance(logged, Mapping):  # by task, without ids
+                for task, calls in logged.items():
+                    yield from _timed(str(task), _mapping(calls))
+            open_.extend(value[name] for name in _CONTAINERS if isinstance(value.get(name), (list, Mapping)))
 
 
+# A mapping below `raw_logging_results` is no span and holds none of these.
 _CONTAINERS = ("resourceSpans", "scopeSpans", "instrumentationLibrarySpans", "spans", "raw_logging_results")
 
 
@@ -116,6 +121,37 @@ def _parts(raw: Iterable[tuple[str, Any]], tier: str | None) -> tuple[tuple[Part
         else:
             parts.append(Part(model, usage, tier))
     return (() if failed else tuple(parts)), failed
+
+
+def _timed(task: str, calls: Mapping[str, Any]) -> Iterator[Reading]:
+    """Calls of which only usage and times are kept (`call_metadata`). A call within the time of another that reports
+    the same usage is the same response, recorded by the client below the wrapper; nothing else tells them apart."""
+    model = _text(calls.get("model"))
+    metadata = calls.get("call_metadata")
+    entries = [_mapping(entry) for entry in metadata] if isinstance(metadata, list) else []
+    timed = [
+        (_text(one.get("started_at")) or "", _text(one.get("ended_at")) or "", one.get("usage")) for one in entries
+    ]
+    order = sorted(range(len(timed)), key=lambda n: (timed[n][0], _later_first(timed[n][1])))
+    open_: list[int] = []
+    for number in order:
+        start, end, usage = timed[number]
+        open_ = [other for other in open_ if timed[other][1] >= start]
+        around = [o for o in open_ if start and timed[o][1] >= end and timed[o][2] == usage]
+        open_.append(number)
+        counted = normalise(usage)
+        yield Reading(
+            span=_joined(task, number),
+            parent=_joined(task, around[-1]) if around else None,
+            trace="",  # a task's name does not tell whose: archives of two runs share it
+            model=model,
+            parts=() if counted is None else (Part(model, counted),),
+            failed_usage=counted is None,
+        )
+
+
+def _later_first(moment: str) -> tuple[int, ...]:
+    return tuple(-ord(letter) for letter in moment)
 
 
 def _otlp(value: Mapping[str, Any]) -> Reading | None:

@@ -57,6 +57,27 @@ def test_a_weave_root_that_sums_several_models_is_priced_by_each() -> None:
     assert cost == 2.0
 
 
+def test_calls_by_task_without_ids_are_told_apart_by_their_times() -> None:
+    def entry(start: str, end: str, prompt: int) -> dict[str, Any]:
+        usage = {"prompt_tokens": prompt, "completion_tokens": 1}
+        return {"usage": usage, "started_at": f"2026-04-01T10:00:{start}", "ended_at": f"2026-04-01T10:00:{end}"}
+
+    metadata = [
+        entry("01", "09", 10),
+        entry("02", "08", 10),
+        entry("10", "19", 10),
+        entry("11", "12", 7),
+        {"usage": None},
+    ]
+    document = {"raw_logging_results": {"0": {"call_metadata": metadata, "model": MODEL, "messages": []}}}
+    found = list(readings(document))
+    folded = fold_columns(columns_of(priced_rows(found, PRICES)))
+    assert len(found) == 5
+    assert folded.usage == Usage(input=10 + 10 + 7, output=3)
+    assert folded.all_spans == Usage(input=37, output=4)
+    assert folded.missing.size == 1
+
+
 GENAI: dict[str, Any] = {
     "gen_ai__provider__name": "openai",
     "gen_ai__response__model": MODEL,
@@ -67,7 +88,10 @@ GENAI: dict[str, Any] = {
 
 
 def test_open_telemetry_in_both_forms() -> None:
-    cached: dict[str, Any] = {"gen_ai__usage__cache_read__input_tokens": 600, "gen_ai__usage__reasoning__output_tokens": 100}
+    cached: dict[str, Any] = {
+        "gen_ai__usage__cache_read__input_tokens": 600,
+        "gen_ai__usage__reasoning__output_tokens": 100,
+    }
     found = list(readings(otlp(otlp_span("agent"), otlp_span("call", "agent", **GENAI, **cached))))
     assert [(span.span, span.parent) for span in found] == [
         ("5b8aa5a2/agent", None),
