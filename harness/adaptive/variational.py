@@ -44,7 +44,8 @@ from harness.adaptive.start import starting_point
 
 _LONGEST_STEP = 1.0
 _LEAST_DAMPING, _RECOVERY = 1.0 / 16.0, 1.3
-_START_RUN_VARIANCE, _START_ITEM_VARIANCE, _START_DIFFICULTY_VARIANCE = 0.2, 0.05, 4.0
+_START_RUN_VARIANCE, _START_ITEM_VARIANCE = 0.2, 0.05
+_START_LOADING_VARIANCE, _START_DIFFICULTY_VARIANCE = 0.25, 4.0
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def fit_variational(
     Deterministic. O(iterations · cells · d²) time, O(cells + (R + N) d²) memory. Not converging is reported in the
     result and is not an error here.
     """
-    now = start if start is not None else _from_data(cells, d, rasch, settings.hyperprior)
+    now = start if start is not None else _from_data(cells, d, rasch)
     if cells.n_runs == 0 or cells.n_items == 0:
         return VariationalFit(now, Convergence(True, 0, 0.0, settings.tolerance))
     runs = _Rows(now.theta, now.theta_covariance, np.ones(cells.n_runs), np.zeros_like(now.theta))
@@ -118,12 +119,13 @@ def settle_runs(cells: Cells, now: Posterior, passes: int = 6) -> Posterior:
     return now
 
 
-def _from_data(cells: Cells, d: int, rasch: bool, hyperprior: Hyperprior) -> Posterior:
+def _from_data(cells: Cells, d: int, rasch: bool) -> Posterior:
     theta, item = starting_point(cells, d)
     run_covariance = np.tile(_START_RUN_VARIANCE * np.eye(d), (cells.n_runs, 1, 1))
     item_covariance = np.tile(_START_ITEM_VARIANCE * np.eye(d + 1), (cells.n_items, 1, 1))
     prior_mean, prior_covariance = np.zeros(d + 1), np.eye(d + 1)
-    prior_covariance[:d, :d] *= hyperprior.loading_sd**2
+    # Wide: learning widens a narrow prior slowly, and narrows a wide one at once.
+    prior_covariance[:d, :d] *= _START_LOADING_VARIANCE
     prior_covariance[d, d] = _START_DIFFICULTY_VARIANCE
     if cells.n_items:
         prior_mean = item.mean(axis=0)
