@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
 from harness.api.request import DEFAULT_STORE
 from harness.api.stores import open_store
 from harness.billing.account import spans_of
-from harness.billing.columns import SpanColumns, columns_of, row_of
+from harness.billing.columns import SpanColumns, columns_of, joined, row_of
 from harness.billing.fold import FoldedColumns, agreement, fold_columns, ratio_of
 from harness.billing.prices import PriceTable, load_prices
-from harness.billing.span_files import SpanFile, priced_rows, read_spans, span_files, together
+from harness.billing.span_files import SpanFile, read_spans, span_files, together
 from harness.protocols import EvidenceStore
 from harness.records.base import Record
 from harness.records.errors import ConfigError
@@ -58,14 +58,15 @@ def bill_path(path: str | Path, request: BillRequest | None = None) -> BillsRepo
     request = request or BillRequest()
     prices = None if request.prices is None else load_prices(request.prices)
     paths = span_files(path)
-    files, unread = _read(paths)
-    if not any(file.spans for file in files):
+    files, unread = _read(paths, prices)
+    if not files:
         raise ConfigError(
             "no span in " + ("these files" if len(paths) > 1 else "this file"),
             place=str(path),
             remedy="give OpenTelemetry JSON, Weave calls, or lines with `span`, `parent` and `usage`",
         )
-    bills = [_bill_of(group, prices, request.own) for group in together(files)]
+    label = None if prices is None else prices.label
+    bills = [_bill_of(group, label, request.own) for group in together(files)]
     if unread:
         bills[0] = bills[0].model_copy(update={"faults": (*unread, *bills[0].faults)})
     return report_of(bills)
@@ -87,18 +88,17 @@ def report_of(bills: Sequence[RunBill]) -> BillsReport:
     )
 
 
-def _read(paths: Iterable[Path]) -> tuple[list[SpanFile], list[str]]:
-    paths = list(paths)
+def _read(paths: Sequence[Path], prices: PriceTable | None) -> tuple[list[SpanFile], list[str]]:
     files, unread = [], []
     for path in paths:
         try:
-            file = read_spans(path)
+            file = read_spans(path, prices)
         except ConfigError as error:
             if len(paths) == 1:
                 raise
             unread.append(str(error))
             continue
-        if not file.spans:
+        if not len(file.columns):
             unread.append(f"{path}: no span in this file")
         else:
             files.append(file)
@@ -126,8 +126,8 @@ def _recorded(trials: Sequence[TrialRow]) -> tuple[int | None, float | None]:
     return (sum(tokens) if tokens else None), (math.fsum(known) if known and len(known) == len(costs) else None)
 
 
-def _bill_of(group: Sequence[SpanFile], prices: PriceTable | None, own: bool) -> RunBill:
-    columns = columns_of(row for file in group for row in priced_rows(file.spans, prices))
+def _bill_of(group: Sequence[SpanFile], label: str | None, own: bool) -> RunBill:
+    columns = joined([file.columns for file in group])
     tokens, costs = (
         [getattr(file, name) for file in group if getattr(file, name) is not None]
         for name in ("archived_tokens", "archived_cost_usd")
@@ -138,7 +138,7 @@ def _bill_of(group: Sequence[SpanFile], prices: PriceTable | None, own: bool) ->
     return bill.model_copy(
         update={
             "scaffold": scaffolds.pop() if len(scaffolds) == 1 else None,
-            "prices": None if prices is None else prices.label,
+            "prices": label,
             "faults": tuple(fault for file in group for fault in file.faults),
         }
     )

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +88,27 @@ def columns_of(rows: Iterable[SpanRow]) -> SpanColumns:
         cost_usd=np.asarray(costs, np.float64),
         charged=np.asarray(charged, np.bool_),
     )
+
+
+def joined(parts: Sequence[SpanColumns]) -> SpanColumns:
+    """Several columns as one: names that are the same are one name."""
+    if len(parts) == 1:
+        return parts[0]
+    names = {kind: _Numbering() for kind in ("names", "providers", "responses", "models")}
+    kinds = {"node": "names", "parent": "names", "provider": "providers", "response": "responses", "model": "models"}
+    renumbered: dict[str, list[Ints]] = {column: [] for column in kinds}
+    for part in parts:
+        table = {
+            kind: np.array([*numbering.numbers(getattr(part, kind)), -1], dtype=np.int64)
+            for kind, numbering in names.items()
+        }
+        for column, kind in kinds.items():
+            renumbered[column].append(table[kind][getattr(part, column)])  # −1 takes the last entry, which is −1
+    alike = ("attempt", "tokens", "has_usage", "cost_usd", "charged")
+    fields: dict[str, Any] = {kind: numbering.names() for kind, numbering in names.items()}
+    fields |= {column: np.concatenate(numbers) for column, numbers in renumbered.items()}
+    fields |= {column: np.concatenate([getattr(part, column) for part in parts]) for column in alike}
+    return SpanColumns(**fields)
 
 
 class _Numbering:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.billing.columns import SpanRow, counts_of
+from harness.billing.columns import SpanColumns, SpanRow, columns_of, counts_of
 from harness.billing.price import cost_usd
 from harness.billing.prices import PriceTable
 from harness.billing.span_shapes import Reading, readings
@@ -36,22 +36,29 @@ class SpanFile:
     scaffold: str | None = None
     archived_tokens: int | None = None
     archived_cost_usd: float | None = None
-    spans: list[Reading] = field(default_factory=list)
+    columns: SpanColumns = field(default_factory=lambda: columns_of(()))
+    traces: set[str] = field(default_factory=set)
     faults: list[str] = field(default_factory=list)
 
-    @property
-    def traces(self) -> set[str]:
-        return {span.trace for span in self.spans if span.trace}
 
+def read_spans(path: str | Path, prices: PriceTable | None = None) -> SpanFile:
+    """Read one file into columns, priced by the table, or at the costs that it records.
 
-def read_spans(path: str | Path) -> SpanFile:
-    """Read one file. Raises ConfigError when nothing of it can be read; single bad lines become `faults`."""
+    Raises ConfigError when nothing of it can be read; single bad lines become `faults`.
+    """
     file = SpanFile(Path(path))
+    file.columns = columns_of(priced_rows(_readings(file), prices))
+    return file
+
+
+def _readings(file: SpanFile) -> Iterator[Reading]:
     for document in _documents(file):
         if isinstance(document, Mapping):
             _note_totals(document, file)
-        file.spans.extend(readings(document))
-    return file
+        for span in readings(document):
+            if span.trace:
+                file.traces.add(span.trace)
+            yield span
 
 
 def span_files(path: str | Path) -> list[Path]:

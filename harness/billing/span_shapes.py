@@ -20,7 +20,7 @@ _TIER = ("openai.response.service_tier", "gen_ai.openai.response.service_tier", 
 _VALUES = ("stringValue", "intValue", "doubleValue", "boolValue")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Part:
     """Usage of one model within a span; `tier` is how it was served, where the source says."""
 
@@ -29,7 +29,7 @@ class Part:
     tier: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Reading:
     """One span as its source has it. `parts` holds one entry for a call, several for a total over models.
 
@@ -51,9 +51,11 @@ class Reading:
     @property
     def usage(self) -> Usage | None:
         """All parts together, or None without any."""
-        total: Usage | None = None
-        for part in self.parts:
-            total = part.usage if total is None else total + part.usage
+        if not self.parts:
+            return None
+        total = self.parts[0].usage
+        for part in self.parts[1:]:
+            total = total + part.usage
         return total
 
 

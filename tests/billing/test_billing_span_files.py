@@ -7,9 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from harness.billing.columns import columns_of
+from harness.billing.columns import columns_of, joined, usage_of
 from harness.billing.fold import fold_columns
 from harness.billing.prices import fixed_prices
 from harness.billing.span_files import priced_rows, read_spans, span_files, together
@@ -30,9 +31,9 @@ PRICES = fixed_prices(
 def test_the_worked_example_of_weave_calls_bills_each_response_once(tmp_path: Path) -> None:
     path = tmp_path / "run_UPLOAD.json"
     path.write_text(json.dumps(upload()))
-    file = read_spans(path)
+    file = read_spans(path, PRICES)
     assert (file.scaffold, file.archived_tokens, file.archived_cost_usd) == ("tool calling", 6810, 0.015480)
-    folded = fold_columns(columns_of(priced_rows(file.spans, PRICES)))
+    folded = fold_columns(file.columns)
     assert folded.usage == Usage(input=3500, output=160)
     assert folded.all_spans == Usage(input=6500, output=310)
     assert folded.cost_usd == pytest.approx(0.008280)
@@ -158,9 +159,11 @@ def test_lines_gzip_and_own_records(tmp_path: Path) -> None:
     data = "\n".join(json.dumps(line) for line in lines) + "\n\n{broken\n"
     path.write_bytes(gzip.compress(data.encode()))
     file = read_spans(path)
-    assert [span.usage for span in file.spans] == [Usage(input=5, output=2)] * 2 + [None]
-    third = file.spans[2]
-    assert (third.attempt, third.charged, third.cost_usd, third.failed_usage) == (2, False, None, True)
+    columns = file.columns
+    assert [usage_of(columns, np.array([n])) for n in range(2)] == [Usage(input=5, output=2)] * 2
+    assert columns.has_usage.tolist() == [True, True, False]
+    assert (columns.attempt[2], columns.charged[2], np.isnan(columns.cost_usd[2])) == (2, False, True)
+    assert columns.models[columns.model[2]] == "unknown"  # a usage of unknown shape is a call without usage
     assert len(file.faults) == 1
     assert ":5:" in file.faults[0]
 
@@ -208,3 +211,13 @@ def test_files_that_share_a_trace_are_one_run(tmp_path: Path) -> None:
         path.write_text(json.dumps([weave(f"{name}{n}", None, f"{name}{n}", 1, 1, trace=n) for n in own]))
         files.append(read_spans(path))
     assert [[file.path.stem for file in group] for group in together(files)] == [["a", "c", "b", "d"], ["e"]]
+
+
+def test_a_tree_split_into_files_is_joined_again() -> None:
+    rows = list(priced_rows(readings(upload()), PRICES))
+    whole = fold_columns(columns_of(rows))
+    for cut in range(len(rows) + 1):
+        parts = joined([columns_of(rows[:cut]), columns_of(rows[cut:])])
+        again = fold_columns(parts)
+        assert (again.usage, again.cost_usd, again.conflicts) == (whole.usage, whole.cost_usd, whole.conflicts)
+        assert again.billed.tolist() == whole.billed.tolist()
