@@ -26,6 +26,7 @@ from harness.records.trial import SolverSpec, TrialPlan, TrialState, trial_id
 from harness.records.usage import Account, Span, Usage
 from harness.records.vocabulary import Actor, Network, Outcome, Phase, Reason
 from harness.runner.trial import closing
+from harness.store.chain import Head
 from harness.store.encoding import storable
 from harness.store.sqlite import SqliteStore
 
@@ -76,6 +77,25 @@ def task_of(task: ArchiveTask, suite: str) -> Task:
 def suite_version(tasks: Mapping[str, str]) -> str:
     """As a suite's own: over the ids and versions of its tasks."""
     return digest_of(sorted(tasks.items()))
+
+
+@dataclass
+class _PlainDraft:
+    """An event draft without validation: an archive has millions of steps, and what the store chains of each is checked
+    there anyway. The fields are those of :class:`EventDraft`."""
+
+    stream: str
+    kind: str
+    actor: Actor
+    phase: Phase | None
+    wall: str
+    span: str | None
+    parent: str | None
+    payload: dict[str, Any]
+    blobs: dict[str, str]
+    monotonic_s: float = 0.0
+    attempt: int = 1
+    state_digest: str | None = None
 
 
 class Writer:
@@ -133,9 +153,9 @@ class Writer:
             self.store.finish_all(self._endings, self._closing)
         self._plans, self._endings, self._slots, self._bytes = [], [], {}, 0
 
-    def _closing(self, result: TrialResult, last: Event) -> EventDraft:
+    def _closing(self, result: TrialResult, head: Head) -> EventDraft:
         slot, task = self._slots[result.trial]
-        kind, payload = closing(slot, task, result, last)
+        kind, payload = closing(slot, task, result, head.hash, head.seq)
         return _draft(self.run, kind, Actor.HARNESS, payload)
 
     def _plan(self, trial: str, slot: int, episode: ArchiveEpisode) -> TrialPlan:
@@ -186,20 +206,8 @@ class Writer:
             payload = {key: value for key, value in payload.items() if key != "content"}
             blobs = {"content": self._blob(content)}
         span = step.span or (f"s{number}" if step.kind == "model.call" else None)
-        return EventDraft.model_construct(
-            stream=trial,
-            kind=step.kind,
-            actor=step.actor,
-            phase=step.phase,
-            wall=step.wall,
-            monotonic_s=0.0,
-            span=span,
-            parent=step.parent,
-            attempt=1,
-            payload=payload,
-            blobs=blobs,
-            state_digest=None,
-        )
+        draft = _PlainDraft(trial, step.kind, step.actor, step.phase, step.wall, span, step.parent, payload, blobs)
+        return cast("EventDraft", draft)
 
     def _blob(self, text: str) -> str:
         if text not in self._blobs:

@@ -1,7 +1,8 @@
 """Trials as ATIF 1.8 trajectories.
 
-Imported ATIF comes out as it came in. Of our own runs and of other formats, a step is an answer of a model or a message,
-and what tools gave back stands with the step that called them, as a model saw it. What is not known is left out.
+Imported ATIF comes out as it came in. Of our own runs and of other formats, a step is an answer of a model or a
+message, and what tools gave back stands with the step that called them, as a model saw it. What is not known is left
+out.
 """
 
 from __future__ import annotations

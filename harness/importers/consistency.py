@@ -7,12 +7,12 @@ twice, rewards in range, times in order, usage where there is a place for it, to
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from harness.importers.steps import number
-from harness.records.archive import ArchiveEpisode, ArchiveItem, ArchiveRun, Finding
+from harness.records.archive import ArchiveEpisode, ArchiveItem, ArchiveRun, Finding, Step
 from harness.records.vocabulary import Outcome
 
 _SAME_TIMES = 3  # episodes with one and the same beginning and end
@@ -57,9 +57,10 @@ class Consistency:
         else:
             self.episodes += 1
             seen = self._runs.setdefault(item.run, _Seen(ArchiveRun(item.run, item.run)))
-            for finding in (*item.findings, *_of_episode(item), *_repeated(item, seen)):
+            steps = item.steps()
+            for finding in (*item.findings, *_of_episode(item, steps), *_repeated(item, seen)):
                 self._tell(finding)
-            _add(item, seen)
+            _add(item, seen, steps)
 
     def findings(self) -> tuple[Finding, ...]:
         """Everything that was found, in order, and what only the whole shows."""
@@ -79,7 +80,7 @@ class Consistency:
             self._found.append(finding)
 
 
-def _add(item: ArchiveEpisode, seen: _Seen) -> None:
+def _add(item: ArchiveEpisode, seen: _Seen, steps: Sequence[Step]) -> None:
     seen.cells.setdefault((item.task.id, item.repeat, item.attempt), (item.outcome, item.source.sha256))
     seen.outcomes[item.outcome] += 1
     seen.costs.append(item.cost_usd)
@@ -90,11 +91,7 @@ def _add(item: ArchiveEpisode, seen: _Seen) -> None:
         seen.times[item.started, item.finished] += 1
     if item.expects_usage:
         seen.expecting_usage += 1
-        seen.without_usage += not _has_usage(item)
-
-
-def _has_usage(item: ArchiveEpisode) -> bool:
-    return item.usage is not None or any(step.payload.get("usage_raw") is not None for step in item.steps())
+        seen.without_usage += item.usage is None and all(step.payload.get("usage_raw") is None for step in steps)
 
 
 def _repeated(item: ArchiveEpisode, seen: _Seen) -> Iterator[Finding]:
@@ -114,16 +111,16 @@ def _repeated(item: ArchiveEpisode, seen: _Seen) -> Iterator[Finding]:
         yield Finding(rule="trial.conflict", place=item.place, what=what, remedy=remedy)
 
 
-def _of_episode(item: ArchiveEpisode) -> Iterator[Finding]:
+def _of_episode(item: ArchiveEpisode, steps: Sequence[Step]) -> Iterator[Finding]:
     if item.reward is not None and not 0.0 <= item.reward <= 1.0:
         yield Finding(rule="reward.range", place=item.place, what=f"reward {item.reward:g} is not between 0 and 1")
     if item.cost_usd is not None and item.cost_usd < 0:
         yield Finding(rule="cost.range", place=item.place, what=f"cost {item.cost_usd:g} is below 0")
-    yield from _times(item)
-    yield from _costs(item)
+    yield from _times(item, steps)
+    yield from _costs(item, steps)
 
 
-def _times(item: ArchiveEpisode) -> Iterator[Finding]:
+def _times(item: ArchiveEpisode, steps: Sequence[Step]) -> Iterator[Finding]:
     start, end = instant(item.started), instant(item.finished)
     if start is not None and end is not None:
         between = (end - start).total_seconds()
@@ -136,7 +133,9 @@ def _times(item: ArchiveEpisode) -> Iterator[Finding]:
         yield Finding(rule="time.order", place=item.place, what=f"duration {item.seconds:g} s is below 0")
     if start is None or end is None:
         return
-    outside = sum(_outside(step.wall, start, end) for step in item.steps() if step.wall)
+    # Times of one form are in order when their texts are: only others have to be read.
+    doubtful = [step.wall for step in steps if step.wall and not item.started <= step.wall <= item.finished]
+    outside = sum(_outside(wall, start, end) for wall in doubtful)
     if outside:
         what = f"{outside} of its events have times outside its own beginning and end"
         yield Finding(rule="time.events", place=item.place, what=what)
@@ -149,8 +148,8 @@ def _outside(wall: str, start: datetime, end: datetime) -> bool:
     )
 
 
-def _costs(item: ArchiveEpisode) -> Iterator[Finding]:
-    calls = [step.payload.get("cost_usd") for step in item.steps() if step.kind == "model.call"]
+def _costs(item: ArchiveEpisode, steps: Sequence[Step]) -> Iterator[Finding]:
+    calls = [step.payload.get("cost_usd") for step in steps if step.kind == "model.call"]
     if item.cost_usd is None or not calls or any(cost is None for cost in calls):
         return
     total = sum(float(cost) for cost in calls if cost is not None)

@@ -82,7 +82,7 @@ class Labels:
         said = tuple(str(mapping(check).get("info")) for check in listed(reward_info.get("communicate_checks")))
         if said:
             found.append(("required strings are those of", self._where(lambda task: task.said == said)))
-        users = frozenset(_USER_ID.findall(_user_text(simulation)))
+        users = _users(_user_text(simulation))
         if users:
             found.append(("the user is that of", self._where(lambda task: bool(task.users & users))))
         return [(what, ids) for what, ids in found if ids]
@@ -106,8 +106,14 @@ def _seen(task: Mapping[str, Any]) -> _Task:
         tuple(_key(mapping(action)) for action in listed(criteria.get("actions"))),
         tuple(str(text) for text in listed(criteria.get("nl_assertions"))),
         tuple(str(text) for text in listed(criteria.get("communicate_info"))),
-        frozenset(_USER_ID.findall(json.dumps(task, ensure_ascii=False))),
+        _users(json.dumps(task, ensure_ascii=False)),
     )
+
+
+def _users(text: str) -> frozenset[str]:
+    """User ids in a text. Most lines hold no underscore, and are not searched."""
+    lines = (line for line in text.split("\n") if "_" in line)
+    return frozenset(found for line in lines for found in _USER_ID.findall(line))
 
 
 def _user_text(simulation: Mapping[str, Any]) -> str:

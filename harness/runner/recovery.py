@@ -29,7 +29,7 @@ def close_unwitnessed(run: str, rows: Iterable[TrialRow], services: Services) ->
     for row in missed:
         assert row.result is not None
         head = list(services.store.events(row.trial))[-1]
-        journal.note(*closing(row.slot, row.task, row.result, head))
+        journal.note(*closing(row.slot, row.task, row.result, head.hash, head.seq + 1))
     return len(missed)
 
 

@@ -261,7 +261,7 @@ class Trial:
             self.journal.draft("trial.result", result.plain()),
         ]
         head = self.journal.finish(result, drafts)[-1]
-        self.closing = closing(self.plan.slot, self.plan.task.id, result, head)
+        self.closing = closing(self.plan.slot, self.plan.task.id, result, head.hash, head.seq + 1)
         if self._on_move is not None:
             self._on_move(self.plan, TrialState.DONE)
         return result
@@ -273,15 +273,15 @@ def overridden(override: Budget) -> tuple[str, ...]:
     return (f"budget overridden: {changed}",) if changed else ()
 
 
-def closing(slot: int, task: str, result: TrialResult, head: Event) -> tuple[str, dict[str, object]]:
+def closing(slot: int, task: str, result: TrialResult, head: str, events: int) -> tuple[str, dict[str, object]]:
     """The event by which the run's own stream commits to the head of an ended trial's chain."""
     payload = {
         "trial": result.trial,
         "slot": slot,
         "task": task,
         "outcome": result.outcome.value,
-        "head": head.hash,
-        "events": head.seq + 1,
+        "head": head,
+        "events": events,
     }
     return CLOSED, payload
 

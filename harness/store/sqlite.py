@@ -21,7 +21,7 @@ from harness.records.grade import TrialResult
 from harness.records.run import RunRow, TrialRow
 from harness.records.trial import TrialPlan
 from harness.store.blobs import BlobFolder
-from harness.store.chain import Head, StoredEvent, chain_drafts, empty_head, event_of
+from harness.store.chain import Head, StoredEvent, chain_drafts, chain_rows, empty_head, event_of
 from harness.store.faults import explained, is_damage
 from harness.store.leases import Leases
 from harness.store.lookup import choose
@@ -184,33 +184,36 @@ class SqliteStore:
         return tuple(events)
 
     def finish(self, result: TrialResult, drafts: Sequence[EventDraft]) -> tuple[Event, ...]:
-        return self.finish_all([(result, drafts)])[0]
+        trial, body = result.trial, body_of(result)
+        with self._writing() as heads:
+            self._refuse_result(trial)
+            events, rows = chain_drafts(drafts, self._head, heads)
+            self._insert(rows)
+            self._connection.execute("INSERT INTO results (trial, body) VALUES (?, ?)", (trial, body))
+        return tuple(events)
 
     def finish_all(
         self,
         endings: Sequence[tuple[TrialResult, Sequence[EventDraft]]],
-        closing: Callable[[TrialResult, Event], EventDraft] | None = None,
-    ) -> tuple[tuple[Event, ...], ...]:
-        """The last events and results of several trials in one transaction: an import has thousands at once.
+        closing: Callable[[TrialResult, Head], EventDraft],
+    ) -> None:
+        """The events and results of several trials in one transaction: an import has thousands at once.
 
-        `closing` makes the event by which the run's stream commits to a trial's last one, in the same transaction.
+        `closing` makes the event by which the run's stream commits to the head of a trial's, in the same transaction.
         """
         bodies = [(result.trial, body_of(result)) for result, _ in endings]
-        ended: list[tuple[Event, ...]] = []
         with self._writing() as heads:
-            for (trial, body), (_, drafts) in zip(bodies, endings, strict=True):
-                if self._one("SELECT 1 FROM trials WHERE trial = ?", trial) is None:
-                    raise StoreError(f"trial {trial!r} was never planned", place=str(self.path))
-                if self._one("SELECT 1 FROM results WHERE trial = ?", trial) is not None:
-                    raise StoreError(f"trial {trial!r} has its result already", place=str(self.path))
-                events, rows = chain_drafts(drafts, self._head, heads)
-                self._insert(rows)
+            for (trial, body), (result, drafts) in zip(bodies, endings, strict=True):
+                self._refuse_result(trial)
+                self._insert(chain_rows(drafts, self._head, heads))
                 self._connection.execute("INSERT INTO results (trial, body) VALUES (?, ?)", (trial, body))
-                ended.append(tuple(events))
-            if closing is not None:
-                closings = [closing(result, last[-1]) for (result, _), last in zip(endings, ended, strict=True)]
-                self._insert(chain_drafts(closings, self._head, heads)[1])
-        return tuple(ended)
+                self._insert(chain_rows([closing(result, heads[trial])], self._head, heads))
+
+    def _refuse_result(self, trial: str) -> None:
+        if self._one("SELECT 1 FROM trials WHERE trial = ?", trial) is None:
+            raise StoreError(f"trial {trial!r} was never planned", place=str(self.path))
+        if self._one("SELECT 1 FROM results WHERE trial = ?", trial) is not None:
+            raise StoreError(f"trial {trial!r} has its result already", place=str(self.path))
 
     def events(self, stream: str, kinds: Sequence[str] | None = None) -> Iterator[Event]:
         """The events of a stream in order, of all kinds or of `kinds`; may be read while others write."""
