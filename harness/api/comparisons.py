@@ -59,12 +59,29 @@ def bounds(run: str, other: str | None = None, store: str | Path = DEFAULT_STORE
     if second is None:
         return report
     b = _counts(second)
-    difference = stats.identified_difference(a, b)
+    tasks = [frozenset(episode.task for episode in side.episodes) for side in (first, second)]
+    alone = [len(tasks[0] - tasks[1]), len(tasks[1] - tasks[0])]
+    note = f"they planned different tasks, {alone[0]} A alone and {alone[1]} B alone: `assay compare` takes common ones"
+    return report.model_copy(
+        update={
+            "b": _side_line(second, b),
+            "difference": _pair(stats.identified_difference(a, b)),
+            "tipping": _tipping(a, b, b_rate),
+            "notes": (note,) if any(alone) else (),
+        }
+    )
+
+
+def _tipping(a: stats.Counts, b: stats.Counts, b_rate: float) -> tuple[TippingLine, ...]:
+    """Tipping points where none, the given share and all of B's unresolved pass."""
+    rates = sorted({0.0, b_rate, 1.0}) if b.unresolved else [b_rate]
     try:
-        points = [stats.tipping_point(a, b, rate) for rate in sorted({0.0, b_rate, 1.0})]
+        points = [(rate, stats.tipping_point(a, b, rate)) for rate in rates]
     except stats.StatsError as error:
         raise ConfigError(str(error), place="--b-rate") from error
-    tipping = tuple(
+    if not a.unresolved and not b.unresolved:
+        return ()
+    return tuple(
         TippingLine(
             b_rate=rate,
             rate=point.rate,
@@ -74,9 +91,8 @@ def bounds(run: str, other: str | None = None, store: str | Path = DEFAULT_STORE
             feasible=point.feasible,
             ahead=point.ahead,
         )
-        for rate, point in zip(sorted({0.0, b_rate, 1.0}), points, strict=True)
+        for rate, point in points
     )
-    return report.model_copy(update={"b": _side_line(second, b), "difference": _pair(difference), "tipping": tipping})
 
 
 def compare(

@@ -68,7 +68,8 @@ class BoundsReport(Record):
     repeats: tuple[RepeatLine, ...]
     b: SideLine | None = None
     difference: Bounds | None = None
-    tipping: tuple[TippingLine, ...] = ()
+    tipping: tuple[TippingLine, ...] = ()  # empty where nothing is unresolved
+    notes: tuple[str, ...] = ()
 
 
 class PairedLine(Record):
@@ -193,6 +194,7 @@ def bounds_text(report: BoundsReport) -> str:
     for stratum in worst[:MOST_LINES]:
         covered = f"{stratum.graded} of {stratum.planned} graded, {_range(stratum.bounds)}"
         rows.append(("coverage", f"{one_line(stratum.stratum)}: {covered}"))
+    rows += [("note", note) for note in report.notes]
     return _table(rows)
 
 

@@ -55,6 +55,14 @@ def test_bounds_of_one_run_with_repeats(store: Path) -> None:
     assert "over 2 of 3 tasks" in assay("bounds", "run-r", "--store", store).out
 
 
+def test_bounds_say_when_the_tasks_are_not_the_same_and_nothing_is_open(store: Path) -> None:
+    found = assay("bounds", "run-c", "run-d", "--store", store, "--json").json
+    assert (found["difference"], found["tipping"], found["notes"]) == ([0.4, 0.4], [], [])
+    other = assay("bounds", "run-c", "run-r", "--store", store)
+    assert "97 A alone and 0 B alone" in other.out
+    assert other.out.count("tipping") == 3
+
+
 def test_a_comparison_says_its_verdict_or_what_would_decide(store: Path) -> None:
     clear = assay("compare", "run-c", "run-d", "--store", store)
     assert clear.code == 0, clear.err
