@@ -47,8 +47,8 @@ test: setup $(STAMP)-adapters ## lint, types, layers and all tests, the Docker o
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest
 
-audit: setup ## gold, null and mutants over the whole bundled suite
-	$(BIN)/python -m benchmarks.audit
+audit: setup ## gold, null and mutants over the whole bundled suite, as one cycle
+	$(BIN)/assay audit all --suite terminal --count-mutants declared
 
 bench: setup ## the figures of the README
 	$(BIN)/python -m benchmarks

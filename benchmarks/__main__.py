@@ -5,7 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 
-PARTS = ("startup", "choose_next", "bill", "compare_runs", "store_events", "sandbox_overhead", "coordinator")
+PARTS = (
+    "startup",
+    "audit_changed",
+    "choose_next",
+    "bill",
+    "compare_runs",
+    "store_events",
+    "sandbox_overhead",
+    "coordinator",
+)
 
 
 def main() -> int:

@@ -6,11 +6,14 @@ agent. Here task by task: those that died or opened are the instrument's, those 
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from harness.audit.interval import mean_interval, paired_interval
 from harness.records.score import Diagnosis, Score, TaskScore, TaskState, Verdict
+from harness.stats.paired import newcombe
+
+NORMAL_95 = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -78,10 +81,21 @@ def _names(pairs: Iterable[_Pair]) -> tuple[str, ...]:
 def _interval(common: list[_Pair]) -> tuple[float, float] | None:
     if not common:
         return None
-    changes = [pair.change for pair in common]
-    if all(change in (-1.0, 0.0, 1.0) for change in changes):
-        return paired_interval(changes.count(1.0), changes.count(-1.0), len(changes))
-    return mean_interval(changes)
+    rates = [(pair.then.rate or 0.0, pair.now.rate or 0.0) for pair in common]
+    if all(rate in (0.0, 1.0) for pair in rates for rate in pair):
+        both, gained, lost = (rates.count(kind) for kind in ((1.0, 1.0), (0.0, 1.0), (1.0, 0.0)))
+        lower, upper = newcombe(both, gained, lost, len(rates) - both - gained - lost)
+        return float(lower), float(upper)
+    return _of_mean([now - then for then, now in rates])
+
+
+def _of_mean(changes: list[float]) -> tuple[float, float]:
+    """The normal interval for a mean over tasks, whose repeats make changes that are not −1, 0 or 1; one task tells
+    nothing."""
+    if len(changes) < 2:
+        return -1.0, 1.0
+    mean, half = statistics.fmean(changes), NORMAL_95 * statistics.stdev(changes) / len(changes) ** 0.5
+    return max(-1.0, mean - half), min(1.0, mean + half)
 
 
 def _sentence(found: Diagnosis) -> str:

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.audit.interval import rate_interval
 from harness.protocols import EvidenceStore
 from harness.records.audit import Cause, Evidence, Sentinel, Use
 from harness.records.grade import TrialResult
 from harness.records.run import TrialRow
 from harness.records.task import Task
 from harness.records.vocabulary import Outcome, Reason, StopReason
+from harness.stats import clopper_pearson
 
 MEBIBYTE = 1024 * 1024
 SPENT = 0.995  # of an allowance: the kernel kills a page before the limit, and a clock is stopped a little early
@@ -120,7 +120,7 @@ def _evidence(store: EvidenceStore, task: Task, trials: list[TrialRow], fingerpr
             own = uses_of(task, [results[bad]], [told[bad]])
             cause, detail = cause_of(task, results[bad], own, setup_timed_out=told[bad].setup_timed_out)
             if passed:
-                lower, upper = (100 * bound for bound in rate_interval(passed, len(results)))
+                lower, upper = (100 * float(bound) for bound in clopper_pearson(passed, len(results)))
                 detail = (
                     f"gold passed {passed} of {len(results)} (95 % interval {lower:.0f} to {upper:.0f} %); {detail}"
                 )

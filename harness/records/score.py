@@ -103,7 +103,7 @@ class Diagnosis(Record):
     gained: float
     lost: float
     difference: float | None  # (gained − lost) / common
-    interval: tuple[float, float] | None  # 95 %, paired
+    interval: tuple[float, float] | None  # 95 %, paired (Newcombe)
 
 
 class Comparison(Record):

@@ -79,10 +79,10 @@ async def test_an_unchanged_agent_on_a_suite_of_which_twelve_tasks_died(suite: L
     assert told.verdict is Verdict.INSTRUMENT
     assert (len(told.died), told.died_change, told.change) == (12, -8, -8)
     assert (told.common, told.gained, told.lost) == (168, 0, 0)
-    assert told.interval == pytest.approx((-0.02235, 0.02235), abs=1e-4)
+    assert told.interval == pytest.approx((-0.0127, 0.0127), abs=1e-4)
     assert told.sentence == (
         "the change is in the instrument: -8 passes; 12 tasks died (-8 passes); 0 gained and 0 lost on the 168 tasks"
-        " available in both (+0.0 pp, 95 % interval [-2.2, +2.2])"
+        " available in both (+0.0 pp, 95 % interval [-1.3, +1.3])"
     )
 
 

@@ -17,6 +17,7 @@ import harness.api.audit_views
 import harness.api.audits
 import harness.api.runs
 import harness.api.scores
+import harness.api.stores
 import harness.audit.history
 import harness.runner.trial
 from harness.api.audit_request import AuditRequest
@@ -167,6 +168,7 @@ class Laboratory:
             harness.api.audit_state,
             harness.api.audit_views,
             harness.api.scores,
+            harness.api.stores,
         ):
             patch.setattr(module, "open_store", open_store)
         for module in (harness.api.runs, harness.api.audit_state):
