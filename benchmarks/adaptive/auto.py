@@ -10,19 +10,23 @@ from benchmarks.adaptive.methods import Workshop, bounds_on
 from benchmarks.adaptive.scores import Scores
 from harness.adaptive.backtest import BacktestSettings, default_checkpoints
 from harness.adaptive.bank import Bank
+from harness.adaptive.calibration_settings import Candidate
 from harness.adaptive.estimators.protocol import Moments
 from harness.adaptive.planning import PlanningSettings, auto_settings, planned
 from harness.adaptive.trajectories import Study, Trajectories, run_study
 
 LABEL = "auto"
-RUNS_TRIED = 100  # by the back-test of each fold: half of what a user gets, for the time it takes
+RUNS_TRIED = 40
+MODELS: tuple[Candidate, ...] = ("rasch",)
+# What the back-test of each fold tries, besides the d of best likelihood; `assay calibrate` tries 200 runs and more
+# models. Set for the time it takes: a study has tens of folds.
 
 
 def planned_bank(workshop: Workshop, most: int) -> Bank:
     """The history's bank with its back-test, which looks no further than `most` tasks."""
     usual = default_checkpoints(len(workshop.fold.history.item_ids))
     tried = usual if most >= usual[-1] else (*(k for k in usual if k < most), most)
-    how = PlanningSettings(backtest=BacktestSettings(max_runs=RUNS_TRIED, checkpoints=tried))
+    how = PlanningSettings(backtest=BacktestSettings(max_runs=RUNS_TRIED, checkpoints=tried), models=MODELS)
     return planned(workshop.fold.history, workshop.fold.agents, how).bank
 
 
