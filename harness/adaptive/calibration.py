@@ -35,6 +35,7 @@ from harness.adaptive.cells import Cells, Counts
 from harness.adaptive.items import REVERSED, item_covariance, not_estimable, reversed_items
 from harness.adaptive.likelihood import Parameters
 from harness.adaptive.model_choice import (
+    ROUGH,
     Scored,
     allowed_candidates,
     hidden_cells,
@@ -272,7 +273,7 @@ def _alternatives(history: _History, choice: _Choice, settings: CalibrationSetti
     ]
     total = sum(weight for weight, _ in kept)
     found: list[Alternative] = []
-    rough = replace(settings, tolerance=10.0 * settings.tolerance)  # a member of an average needs no more
+    rough = replace(settings, tolerance=ROUGH * settings.tolerance)
     for weight, one in kept:
         if one.dims != choice.dims:
             fitted = fit_candidate(history.counts, one.dims, rough, one.fitted.posterior)

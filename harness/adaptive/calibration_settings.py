@@ -25,7 +25,8 @@ class CalibrationSettings:
     `report`: judge the fit (`FitReport`, kept in the bank); this takes a second, rougher fit without the hidden cells.
     `half_life_days` halves the weight of a run for every so many days before the latest run; `window_days` leaves out
     runs further back. Runs without a date weigh 1 and stay in.
-    `tolerance` is on the gradient in units of posterior standard deviation (`Convergence`).
+    `tolerance` is on the gradient in units of posterior standard deviation; a fit has converged within a small multiple
+    of it, which the bank states (`Convergence`).
     """
 
     dims: Dims = "auto"

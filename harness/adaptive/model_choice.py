@@ -15,6 +15,7 @@ from harness.adaptive.errors import CalibrationError
 from harness.adaptive.keys import mix, name_keys, seeded_keys, uniforms
 from harness.adaptive.posterior import Posterior
 
+ROUGH = 3.0  # comparing models needs no more
 _STACKING_STEPS = 500
 _STACKING_TOLERANCE = 1e-6
 _SURE = 1e-9
@@ -52,8 +53,8 @@ def allowed_candidates(settings: CalibrationSettings, n_runs: int) -> list[Candi
 def score_candidate(
     shown: Counts, hidden: Counts, dims: Candidate, settings: CalibrationSettings, start: Posterior | None = None
 ) -> Scored:
-    """`dims` fitted to `shown` (more roughly: comparing needs no more) from `start`, and asked for `hidden`."""
-    fitted = fit_candidate(shown, dims, replace(settings, tolerance=10.0 * settings.tolerance), start)
+    """`dims` fitted to `shown` (more roughly) from `start`, and asked for `hidden`."""
+    fitted = fit_candidate(shown, dims, replace(settings, tolerance=ROUGH * settings.tolerance), start)
     cells = hidden.sparse_cells()
     probability = [fitted.probability(block) for block in cells.blocks]
     by_run = log_likelihood(fitted, cells)
