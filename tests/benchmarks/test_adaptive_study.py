@@ -108,7 +108,8 @@ def test_no_run_of_a_held_out_unit_is_in_the_history() -> None:
 def test_an_expanding_window_never_looks_ahead() -> None:
     dates = tuple(f"2026-01-0{1 + index // 3}" for index in range(12))
     matrix = Matrix(responses([[1, 0]] * 12, dates), tuple(f"a{index}" for index in range(12)))
-    folds = list(expanding(matrix))
+    assert list(expanding(matrix, 10)) == []
+    folds = list(expanding(matrix, 5))
     assert [len(fold.history.run_ids) for fold in folds] == [6, 9]
     for fold in folds:
         assert max(fold.history.dates) < min(fold.tested.dates)
