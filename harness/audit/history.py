@@ -31,6 +31,10 @@ CLOCK_SLACK_S = 60.0
 R = TypeVar("R", bound=Record)
 
 
+class AuditBusy(StoreError):
+    """Somebody else writes the suite's audit chain now: a cycle, or a decision."""
+
+
 def stream_of(suite: str) -> str:
     """The stream that holds a suite's audits."""
     return f"audit/{suite}"
@@ -120,9 +124,9 @@ class AuditChain:
 
 @contextmanager
 def owned_chain(store: EvidenceStore, suite: str) -> Iterator[AuditChain]:
-    """The right to write a suite's chain. Raises StoreError when somebody else has it, or the clock runs backwards."""
+    """The right to write a suite's chain. Raises AuditBusy if somebody else has it, StoreError on a clock gone back."""
     if store.owned(stream_of(suite)):
-        raise StoreError(
+        raise AuditBusy(
             f"an audit of suite {suite!r} is under way in another process, or in this one",
             remedy="wait for its end: two cycles at once would measure each other",
         )

@@ -35,7 +35,9 @@ def _rows(score: Score) -> Iterator[tuple[str, str]]:
     yield "run", f"{score.run}  ({one_line(score.agent)} on {one_line(score.suite)}, version {version})"
     yield "score", _headline(score)
     if score.measured:
-        yield "interval", f"{_span(score.interval)} with every task without a grade a fail, and a pass"
+        counted = score.score_kind.startswith("passes")
+        meaning = "with every task without a grade a fail, and a pass" if counted else "of the estimate"
+        yield "interval", f"{_span(score.interval)} {meaning}"
         yield "ceiling", score.ceiling
         for cause, count in sorted(score.causes.items(), key=lambda item: -item[1]):
             yield "unavailable", f"{count} {CAUSE_TEXT[cause]}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from harness.api.audit_views import decide, explain_task, status
 from harness.api.audits import audit_async
 from harness.api.runs import Watch, execute
-from harness.audit.history import owned_chain, read_history, receipt_problems, stream_of
+from harness.audit.history import AuditBusy, owned_chain, read_history, receipt_problems, stream_of
 from harness.records.audit import AlertKind, Cause, DecisionKind, Sentinel
 from harness.records.errors import ConfigError, StoreError
 from harness.runner.run import RunControl
@@ -17,6 +19,7 @@ from .worlds import CHECK, DIGEST, FAIL, IMAGE, PASS, SOLVE, Files, Laboratory
 
 pytestmark = pytest.mark.anyio
 GOOD = Files()
+NOTE = ("solver.note",)
 LOOSE = Files(check=f"test -f /app/answer && {PASS} || {FAIL}\n")
 NUMBER = Files(solve="echo 42 > /app/answer\necho 7 > /app/other\n")
 
@@ -109,6 +112,9 @@ async def test_a_surviving_mutant_is_shown_and_an_accepted_one_dies_with_the_tas
     assert causes(laboratory) == {"loose": Cause.MUTANT_PASSED, "number": Cause.MUTANT_PASSED}
     told = explain_task(laboratory.request(), "number")
     assert told.survivors
+    for one in told.survivors:  # what the solver says it tried is what the audit says it tried
+        [noted] = [json.loads(note.payload["body"])["name"] for note in laboratory.store.events(one.trial, NOTE)]
+        assert noted == one.name
     assert all(one.diff.splitlines()[-2] == "-echo 7 > /app/other" for one in told.survivors)
     with pytest.raises(ConfigError, match="no reason"):
         decide(laboratory.request(), DecisionKind.ACCEPT, "number", " ")
@@ -144,7 +150,7 @@ async def test_an_interrupted_cycle_is_no_cycle_and_says_so(laboratory: Laborato
 
 async def test_two_cycles_at_once_and_a_clock_that_went_back_are_refused(laboratory: Laboratory) -> None:
     laboratory.write({"a": GOOD})
-    with owned_chain(laboratory.store, "demo"), pytest.raises(StoreError, match="under way in another process"):
+    with owned_chain(laboratory.store, "demo"), pytest.raises(AuditBusy, match="under way in another process"):
         await laboratory.audit()
     await laboratory.audit()
     laboratory.pass_time(days=-1)
@@ -162,7 +168,7 @@ async def test_a_suite_that_changes_under_a_cycle_is_refused(
         laboratory.lock()
         return await execute(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("harness.api.audits.execute", changed_first)
+    monkeypatch.setattr("harness.api.audit_cycle.execute", changed_first)
     with pytest.raises(ConfigError, match="was changed while it was audited"):
         await laboratory.audit()
 

@@ -6,6 +6,7 @@ import pytest
 
 from harness.api.audit_views import decide
 from harness.api.ceilings import ceiling_of
+from harness.api.request import AdaptiveRequest
 from harness.api.scores import score
 from harness.api.stores import estimate_of
 from harness.records.audit import Cause, DecisionKind, Policy
@@ -129,3 +130,28 @@ async def test_tasks_without_a_grade_are_fails_and_passes_in_the_interval(labora
     assert (found.achievable, found.ungraded) == (5, 1)
     assert found.score == 0.5
     assert found.interval == (0.4, 0.6)
+
+
+async def test_an_adaptive_run_is_estimated_over_its_achievable_tasks(laboratory: Laboratory) -> None:
+    """The agent passes the three tasks that are free and half of the others: without the free ones, about a half."""
+    free = {f"free{n}": Files(do="Task 0", check=f"{PASS}\n") for n in range(3)}
+    laboratory.write(numbered(8) | free)
+    await laboratory.audit()
+    asked = AdaptiveRequest(stop=9, policy="random", seed=3)
+    run = (await laboratory.run(adaptive=asked, below=4)).run
+    found = score(run).score
+    assert (found.tasks, found.achievable, found.unavailable) == (11, 8, 3)
+    executed = [one for one in found.states if one.state in (TaskState.PASSED, TaskState.FAILED)]
+    passed = sum(one.state is TaskState.PASSED for one in executed)
+    assert found.unexecuted + len(executed) == 8
+    assert found.unexecuted > 0
+    assert found.score is not None
+    assert found.interval is not None
+    assert found.raw_score is not None
+    lower, upper = passed / 8, (passed + found.unexecuted) / 8
+    assert lower < found.score < upper
+    assert found.interval[0] <= found.score <= found.interval[1]
+    assert found.score < found.raw_score  # three certain passes count no more
+    text = comparison_text(score(run))
+    assert "of the achievable (estimate (" in text
+    assert "% of the estimate" in text

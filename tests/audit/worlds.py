@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import harness.api.audit_cycle
 import harness.api.audit_state
 import harness.api.audit_views
 import harness.api.audits
@@ -22,7 +23,7 @@ import harness.audit.history
 import harness.runner.trial
 from harness.api.audit_request import AuditRequest
 from harness.api.audits import audit_async
-from harness.api.request import RunRequest
+from harness.api.request import AdaptiveRequest, RunRequest
 from harness.api.runs import Watch, execute
 from harness.formats.lock import LOCK_FILE, make_lock, write_lock
 from harness.formats.suite import load_suite
@@ -142,10 +143,15 @@ class Laboratory:
         self.now += timedelta(minutes=1)
         return await audit_async(self.request(**changes), Watch())
 
-    async def run(self, **options: Any) -> Summary:
+    async def run(self, adaptive: AdaptiveRequest | None = None, **options: Any) -> Summary:
         self.now += timedelta(minutes=1)
         request = RunRequest(
-            suite=str(self.suite), solver=f"{ACTORS}:Counting", solver_options=options, store="memory", agent="counting"
+            suite=str(self.suite),
+            solver=f"{ACTORS}:Counting",
+            solver_options=options,
+            store="memory",
+            agent="counting",
+            adaptive=adaptive,
         )
         return await execute(request, Watch())
 
@@ -175,6 +181,7 @@ class Laboratory:
             patch.setattr(module, "open_provider", self.provider)
         for module in (
             harness.api.audits,
+            harness.api.audit_cycle,
             harness.api.audit_state,
             harness.api.audit_views,
             harness.api.preparation,
