@@ -66,6 +66,7 @@ def _status_rows(status: AuditStatus) -> Iterator[tuple[str, str]]:
     yield "suite", one_line(status.suite) + version
     if status.cycle is None:
         yield "achievable", f"not measured: assay audit all --suite {one_line(status.suite)}"
+        yield from _told(status)
         return
     out = len(status.unavailable)
     rate = f" ({100 * out / status.tasks:.1f} %)" if status.tasks else ""
@@ -85,9 +86,17 @@ def _status_rows(status: AuditStatus) -> Iterator[tuple[str, str]]:
             yield "survived", f"{task}: mutant {left.number}, {one_line(left.name)} ({left.trial})"
     if status.retired:
         yield "retired", ", ".join(status.retired)
-    yield from _limited("alert", (_alert(alert) for alert in status.standing))
+    yield from _told(status)
     for one in status.breaks:
         yield "break", f"{one.at[:10]} {one_line(one.why)}"
+
+
+def _told(status: AuditStatus) -> Iterator[tuple[str, str]]:
+    """Alerts that stand, and what the next audit will raise."""
+    yield from _limited("alert", (_alert(alert) for alert in status.standing))
+    raised = {alert.finding.key for alert in status.standing}
+    new = (found for found in status.findings if found.key not in raised)
+    yield from _limited("to alert", (f"{found.kind.value}: {one_line(found.message)}" for found in new))
 
 
 def _task(found: Availability) -> str:

@@ -45,7 +45,7 @@ def _bars(points: Sequence[TrendPoint]) -> Table:
     for name in ("cycle of (UTC)", "achievable", "", "unavailable"):
         table.add_column(name, justify="right" if name == "achievable" else "left", no_wrap=name != "unavailable")
     for point in points:
-        full = round(BAR * point.achievable / point.tasks) if point.tasks else 0
+        full = int(BAR * point.achievable / point.tasks) if point.tasks else 0
         why = ", ".join(f"{count} {CAUSE_TEXT[cause]}" for cause, count in point.causes.items())
         bar = "█" * full + "░" * (BAR - full)
         table.add_row(point.at[:16].replace("T", " "), f"{point.achievable}/{point.tasks}", bar, why or "none")

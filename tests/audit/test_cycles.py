@@ -12,6 +12,7 @@ from harness.api.runs import Watch, execute
 from harness.audit.history import AuditBusy, owned_chain, read_history, receipt_problems, stream_of
 from harness.records.audit import AlertKind, Cause, DecisionKind, Sentinel
 from harness.records.errors import ConfigError, StoreError
+from harness.report.audits import status_text
 from harness.runner.run import RunControl
 from harness.store.verify import verify_run, verify_stream
 
@@ -143,6 +144,7 @@ async def test_an_interrupted_cycle_is_no_cycle_and_says_so(laboratory: Laborato
     assert not report.finished
     assert report.problem.startswith("gold was interrupted: 0 of 1 trials")
     assert AlertKind.UNFINISHED in {alert.finding.kind for alert in report.raised}
+    assert "cycle.unfinished: cycle cycle-2026" in status_text(status(laboratory.request()))
     after = await laboratory.audit()
     assert after.finished
     assert AlertKind.UNFINISHED in {alert.finding.kind for alert in after.resolved}
