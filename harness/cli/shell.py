@@ -48,6 +48,12 @@ COMMANDS = {
 }
 
 
+def module_of(command: str) -> str:
+    """The module of a command; a command named like a keyword of Python has an underscore after it there."""
+    name = command.replace("-", "_")
+    return f"harness.cli.{name}_" if keyword.iskeyword(name) else f"harness.cli.{name}"
+
+
 class LazyGroup(TyperGroup):
     """A group whose commands are imported when they are called."""
 
@@ -58,8 +64,7 @@ class LazyGroup(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         _log_to_stderr()
-        name = cmd_name.replace("-", "_")
-        module = importlib.import_module(f"harness.cli.{name}_" if keyword.iskeyword(name) else f"harness.cli.{name}")
+        module = importlib.import_module(module_of(cmd_name))
         command = typer.main.get_command(module.app)
         command.name = cmd_name
         return command

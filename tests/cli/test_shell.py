@@ -14,7 +14,7 @@ import typer
 
 from harness.cli import gc, verify
 from harness.cli.exits import Exit
-from harness.cli.shell import COMMANDS
+from harness.cli.shell import COMMANDS, module_of
 
 ASSAY = [sys.executable, "-c", "from harness.cli import main; main()"]
 
@@ -30,7 +30,7 @@ def assay(
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_the_help_the_shell_lists_and_an_example(name: str) -> None:
-    module = importlib.import_module(f"harness.cli.{name.replace('-', '_')}")
+    module = importlib.import_module(module_of(name))
     command = typer.main.get_command(module.app)
     first_line = (command.help or "").strip().splitlines()[0]
     assert first_line == COMMANDS[name]
@@ -41,7 +41,7 @@ def test_every_command_has_the_help_the_shell_lists_and_an_example(name: str) ->
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_commands_help_speaks_of_its_own_options_only(name: str) -> None:
-    module = importlib.import_module(f"harness.cli.{name.replace('-', '_')}")
+    module = importlib.import_module(module_of(name))
     command = typer.main.get_command(module.app)
     for one in (command, *getattr(command, "commands", {}).values()):
         assert not [option for option in one.params if "completion" in option.name]
