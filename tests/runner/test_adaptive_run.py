@@ -162,6 +162,6 @@ async def test_what_a_task_took_is_told_with_its_outcome_every_attempt_included(
     assert {trial.attempt for trial in rows} == {1, 2}
     for item, update in updates.items():
         results = [trial.result for trial in rows if trial.task == item and trial.result is not None]
-        assert update["duration_s"] == pytest.approx(sum(result.seconds for result in results))
+        assert update["duration_s"] == pytest.approx(sum(result.seconds or 0.0 for result in results))
         costs = [result.cost_usd for result in results]
         assert update.get("cost_usd") == (None if None in costs else sum(cost or 0.0 for cost in costs))

@@ -44,6 +44,7 @@ def test_the_graded_outcomes_are_the_known_truth(tmp_path: Path) -> None:
     assert failing is not None
     assert (passing.outcome, failing.outcome) == (Outcome.PASSED, Outcome.FAILED)
     for result in (passing, failing):
+        assert result.steps is not None
         assert 4 <= result.steps <= 7
         assert result.cost_usd is not None
         assert result.calls_without_usage == 0
