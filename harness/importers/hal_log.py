@@ -35,6 +35,7 @@ class _Call:
     usage: Any
     is_user: bool
     executed: list[Call]
+    order: int  # among calls that began at the same time
     exception: Any = None
 
 
@@ -87,7 +88,7 @@ class ModelLog:
         return None
 
     def _ordered(self, task: str) -> list[_Call]:
-        return sorted(self._calls.get(task, []), key=lambda call: call.started)
+        return sorted(self._calls.get(task, []), key=lambda call: (call.started, call.order))
 
 
 def read_log(archive: Archive, name: str) -> ModelLog:
@@ -105,14 +106,14 @@ def read_log(archive: Archive, name: str) -> ModelLog:
         elif member.problem or not isinstance(member.value, dict):
             log.problems.append(unread(member, "a logged call is an object"))
         elif len(member.path) > 1 and isinstance(member.path[1], int):
-            _add_weave(log, member.value, f"call {member.path[1]}")
+            _add_weave(log, member.value, member.path[1])
         elif len(member.path) > 1:
             _add_task(log, str(member.path[1]), member.value)
     archive.memo[f"hal-log:{name}"] = log
     return log
 
 
-def _add_weave(log: ModelLog, call: Mapping[str, Any], fallback: str) -> None:
+def _add_weave(log: ModelLog, call: Mapping[str, Any], number: int) -> None:
     task = call.get("weave_task_id") or mapping(call.get("attributes")).get("weave_task_id")
     if task is None:
         return
@@ -120,7 +121,7 @@ def _add_weave(log: ModelLog, call: Mapping[str, Any], fallback: str) -> None:
     log.add(
         str(task),
         _Call(
-            id=str(call.get("id") or fallback),
+            id=str(call.get("id") or f"call {number}"),
             parent=str(call["parent_id"]) if call.get("parent_id") else None,
             op=_op(call),
             started=text(call.get("started_at")),
@@ -130,6 +131,7 @@ def _add_weave(log: ModelLog, call: Mapping[str, Any], fallback: str) -> None:
             usage=output.get("usage"),
             is_user=_of_user(inputs.get("messages")),
             executed=_answers(output),
+            order=-number,  # the newest stands first
             exception=call.get("exception"),
         ),
     )
@@ -178,6 +180,7 @@ def _add_task(log: ModelLog, task: str, value: Mapping[str, Any]) -> None:
                 usage=entry.get("usage"),
                 is_user=False,
                 executed=executed if number == 0 and not _of_user(messages) else [],
+                order=number,
             ),
         )
     if len(metadata) > 1:

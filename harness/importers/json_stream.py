@@ -109,7 +109,8 @@ class _Window:
                 continue
             except ValueError as error:  # a number of too many digits
                 raise _Broken(str(error)) from None
-            if end == len(self.text) and not self.ended:  # a number may go on
+            near = not self.ended and end > len(self.text) - _NEAR_END
+            if near and isinstance(value, (int, float)):  # it may go on: `1` of `1.5`, `1e` of `1e-3`
                 self.fill(CHUNK)
                 continue
             return value, self.take(end)

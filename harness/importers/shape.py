@@ -14,6 +14,7 @@ from harness.records.archive import ArchiveError
 STREAMED = frozenset(
     ("simulations", "raw_eval_results", "raw_logging_results", "samples", "results", "resourceSpans", "A_end", "steps")
 )
+_KEYED = frozenset(("raw_eval_results", "raw_logging_results"))  # large objects; other large fields are lists
 _LOOKED_AT = 4 << 20
 
 
@@ -76,9 +77,12 @@ def _looked(archive: Archive, name: str) -> Shape:
                 return Shape("object", fields, problem=member.problem)
             if isinstance(member.path[0], int):
                 return Shape("list", first=member.value, problem=member.problem)
-            if len(member.path) > 1:
+            if len(member.path) > 1 and isinstance(member.path[1], str) and member.path[0] not in _KEYED:
+                fields.setdefault(str(member.path[0]), {})[member.path[1]] = member.value
+            elif len(member.path) > 1:
                 return Shape("object", fields, _keyed(member.path, member.value), str(member.path[0]), member.problem)
-            fields[str(member.path[0])] = member.value
+            else:
+                fields[str(member.path[0])] = member.value
             if member.problem or member.source.offset > _LOOKED_AT:
                 return Shape("object", fields, problem=member.problem)
     return Shape("object", fields)

@@ -77,6 +77,8 @@ class Tau2Importer:
             if member.path and member.path[0] != "simulations":
                 if member.problem:
                     yield unread(member, "")
+                elif member.path[0] == "format_version":  # it may stand behind the simulations
+                    _check_version({"format_version": member.value}, archive.place(name))
             elif not member.path or len(member.path) == 2:
                 yield results.episode(member)
         yield from _folder(archive, name, header, results)

@@ -130,7 +130,7 @@ def _run(key: str, metadata: Mapping[str, Any]) -> ArchiveRun:
     attempts = metadata.get("n_attempts")
     return ArchiveRun(
         key=key,
-        suite=f"{dataset} {version}".strip() if dataset else "terminal-bench",
+        suite=f"{dataset} {version or ''}".strip() if dataset else "terminal-bench",
         scaffold=text(metadata.get("agent_name")) or None,
         model=text(metadata.get("model_name")) or None,
         created=text(metadata.get("start_time")),
