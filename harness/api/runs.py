@@ -20,6 +20,7 @@ from harness.api.stores import estimate_of, open_store
 from harness.api.wiring import Parts, make_model, make_services
 from harness.gateway.openai import OpenAIChat
 from harness.protocols import EvidenceStore
+from harness.records.errors import ConfigError
 from harness.records.run import RunConfig, RunRow
 from harness.records.task import Task
 from harness.report.summary import Summary, summarise
@@ -87,6 +88,11 @@ async def resume_async(run_id: str, store_folder: str, watch: Watch) -> Summary:
     async with AsyncExitStack() as stack:
         store = stack.enter_context(open_store(store_folder))
         row = store.run(run_id)
+        if "import" in row.config.extra:
+            raise ConfigError(
+                f"run {row.run} was imported: there is nothing here to carry out the rest with",
+                remedy="run it where it came from, then import it again",
+            )
         request = make_request(row.config.extra["request"], f"run {row.run}")
         began = datetime.fromisoformat(row.created).date()
         prepared = prepare(request.model_copy(update={"store": store_folder}), stack.enter_context(ExitStack()), began)

@@ -219,10 +219,14 @@ def _episode(row: Row, run: ArchiveRun) -> ArchiveEpisode:
     fields, own = row.fields, _own(row.fields)
     word = fields.get("outcome", "")
     outcome = _OUTCOMES.get(word, Outcome.UNGRADED)
+    zero_filled = fields.get("note") == Outcome.UNGRADED.value  # boards count these as failed, and so does the table
+    if zero_filled:
+        outcome = Outcome.UNGRADED
     reason = Reason(fields["reason"]) if fields.get("reason") else None
     if outcome is Outcome.UNGRADED and reason is None and not own:
         reason = Reason.VERDICT_MISSING
-    graded = Claim(value="yes" if outcome.graded else "no", basis=Basis.STATED, evidence=f"outcome is {word!r}")
+    evidence = "note is 'ungraded'" if zero_filled else f"outcome is {word!r}"
+    graded = Claim(value="yes" if outcome.graded else "no", basis=Basis.STATED, evidence=evidence)
     # In public matrices the trial names the run; in ours, and where there is a run, it counts the repeats in it.
     repeat = (_whole(fields, "trial") or 1) - 1 if own or fields.get("run") else 0
     return ArchiveEpisode(
@@ -234,7 +238,7 @@ def _episode(row: Row, run: ArchiveRun) -> ArchiveEpisode:
         slot=int(own["slot"]) if own else None,
         outcome=outcome,
         reason=reason,
-        detail="" if word else "outcome is blank",
+        detail="" if word and not zero_filled else evidence,
         stop=StopReason(fields["stop"]) if fields.get("stop") else StopReason.UNKNOWN,
         grading=graded,
         termination=Claim(value=fields["stop"], basis=Basis.STATED, evidence="stop") if fields.get("stop") else Claim(),

@@ -506,3 +506,10 @@ def test_flat_matrix_is_a_run_per_agent_date_and_trial(tmp_path: Path) -> None:
         "2 fields where the header has 7",
     ]
     assert found.episodes[0].source.offset == len(rows[0]) + 1
+
+
+def test_flat_rows_that_a_note_calls_ungraded_are_not_failed(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("agent,task,outcome,note\na,x,0,ungraded\na,y,0,\n")
+    found = Read(tmp_path / "m.csv")
+    assert [episode.outcome.value for episode in found.episodes] == ["ungraded", "failed"]
+    assert found.episodes[0].grading.evidence == "note is 'ungraded'"

@@ -16,6 +16,7 @@ from harness.api.archives import import_archive, lint_archive
 from harness.api.export_atif import trajectory
 from harness.api.export_lines import export_lines
 from harness.api.exports import ExportFormat, export_run
+from harness.api.runs import resume
 from harness.api.stores import summary
 from harness.cli import export as export_command
 from harness.cli import import_ as import_command
@@ -256,6 +257,12 @@ def test_other_formats_become_atif_with_steps_in_order(tmp_path: Path, store: Sq
     (calls,) = [step for step in value["steps"] if step.get("tool_calls")]
     assert calls["observation"]["results"][0]["content"] == "2"
     assert value["final_metrics"]["total_prompt_tokens"] == 220
+
+
+def test_an_imported_run_cannot_be_resumed(tmp_path: Path, store: SqliteStore) -> None:
+    (run,) = import_archive(_archive(tmp_path), store).runs
+    with pytest.raises(ConfigError, match="was imported"):
+        resume(run.run, str(store.folder))
 
 
 # --- the commands ---------------------------------------------------------------------------------------
