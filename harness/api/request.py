@@ -117,6 +117,7 @@ class RunRequest(Request):
 
 
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%", re.ASCII)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?|\.\d+", re.ASCII)
 _POINTS = re.compile(r"(\d+(?:\.\d+)?) ?(?:pp)?", re.ASCII)
 
 
@@ -129,9 +130,17 @@ def read_decision(text: str) -> tuple[str | float, float]:
 
 
 def read_baseline(text: str) -> str | float:
-    """A run's id as it is, a rate such as 62.5% as a share."""
+    """A run's id as it is, a rate such as 62.5% as a share. Raises ValueError for a rate above 100 %, and for a bare
+    number: 0.55 may be meant as a rate, and is no run's id."""
     rate = _PERCENT.fullmatch(text)
-    return text if rate is None else float(rate[1]) / 100
+    if rate is None:
+        if _NUMBER.fullmatch(text) and float(text) <= 100:
+            percent = 100 * float(text) if "." in text and float(text) <= 1 else float(text)
+            raise ValueError(f"{text!r} is neither a run's id nor a rate: write {percent:.12g}% for a rate")
+        return text
+    if float(rate[1]) > 100:
+        raise ValueError(f"{text!r} is no pass rate: it is at most 100%")
+    return float(rate[1]) / 100
 
 
 def read_points(text: str) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import typer
 
@@ -14,6 +15,7 @@ from harness.cli.options import DEFAULT_STORE, AsJson, RunId, Store, print_json
 from harness.records.errors import ConfigError
 from harness.report.decisions import decision_text
 
+T = TypeVar("T")
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 EXAMPLES = """\b
@@ -47,8 +49,8 @@ def command(
     """
     request = GateRequest(
         run=run,
-        baseline=read_baseline(baseline),
-        margin=_points(margin),
+        baseline=_read(read_baseline, baseline, "--baseline"),
+        margin=_read(read_points, margin, "--margin"),
         alpha=alpha,
         beta=beta,
         truth=_truth(truth),
@@ -65,11 +67,11 @@ def command(
     raise typer.Exit(verdicts.get(report.verdict, Exit.OK))
 
 
-def _points(text: str) -> float:
+def _read(reader: Callable[[str], T], text: str, option: str) -> T:
     try:
-        return read_points(text)
+        return reader(text)
     except ValueError as fault:
-        raise ConfigError(str(fault), place="--margin") from None
+        raise ConfigError(str(fault), place=option) from None
 
 
 def _truth(text: str) -> Literal["suite", "agent"]:

@@ -176,7 +176,9 @@ def test_decisions_as_they_are_written(text: str, expected: tuple[str | float, f
     assert read_decision(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "latest", ":2pp", "latest:", "latest:lots", "latest:-1pp", "latest:100pp"])
+@pytest.mark.parametrize(
+    "text", ["", "latest", ":2pp", "latest:", "latest:lots", "latest:-1pp", "latest:100pp", "162.5%:2pp", "55:2pp"]
+)
 def test_what_is_no_decision_is_a_problem_of_its_key(text: str) -> None:
     with pytest.raises(ConfigError, match="stop_decision"):
         AdaptiveRequest(stop_decision=text)

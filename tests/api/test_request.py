@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.api.request import AdaptiveRequest, RunRequest, make_request, merged, read_request
+from harness.api.request import AdaptiveRequest, RunRequest, make_request, merged, read_baseline, read_request
 from harness.records.errors import ConfigError
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -120,3 +120,16 @@ tables = st.dictionaries(st.sampled_from("abc"), plain, max_size=3)
 def test_nothing_on_top_changes_nothing(base: dict[str, Any]) -> None:
     assert merged(base, {}) == base
     assert merged(base, dict.fromkeys(base)) == base
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [("0.55", "write 55%"), (".55", "write 55%"), ("55", "write 55%"), ("162.5%", "at most 100%")]
+)
+def test_a_baseline_that_is_neither_run_nor_rate_says_how_to_write_one(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        read_baseline(text)
+
+
+def test_baselines_as_they_are_written() -> None:
+    assert [read_baseline(text) for text in ("62.5%", "100 %", "0%")] == [0.625, 1.0, 0.0]
+    assert [read_baseline(text) for text in ("20251130", "latest")] == ["20251130", "latest"]

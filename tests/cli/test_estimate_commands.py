@@ -65,7 +65,8 @@ def test_a_gate_says_its_verdict_and_exits_by_it(store: Path, tmp_path: Path) ->
         (("--truth", "both"), "--truth 'both'"),
         (("--alpha", "5"), "alpha 5"),
         (("--baseline", "run-x"), "run-x"),
-        (("--baseline", "120%"), "1.2 is no pass rate"),
+        (("--baseline", "120%"), "--baseline: '120%' is no pass rate"),
+        (("--baseline", "0.55"), "write 55%"),
     ],
 )
 def test_a_gate_that_cannot_be_meant_is_exit_2(store: Path, arguments: tuple[str, str], words: str) -> None:
