@@ -96,7 +96,9 @@ def exit_code(summary: Summary, *, interrupted: bool = False, fail_under: float 
     if interrupted:
         return Exit.INTERRUPTED
     never_answered = bool(summary.trials) and all(line.reason is Reason.PROVIDER for line in summary.trials)
-    if summary.halted is not None or never_answered:
+    causes = {line.reason for line in summary.trials} - {None, Reason.CANCELLED}
+    refused = causes == {Reason.PROVIDER_REFUSED}  # the service was reached
+    if (summary.halted is not None and not refused) or never_answered:
         return Exit.UNREACHABLE
     if not summary.complete:
         return Exit.NO_GRADE

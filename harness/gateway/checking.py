@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 import httpx
 
+from harness.gateway.refusals import said_in
 from harness.records.errors import AssayError, ConfigError, EngineUnavailable
 
 TIMEOUT = httpx.Timeout(10.0)
@@ -52,7 +53,7 @@ async def _answer(client: httpx.AsyncClient, url: str) -> tuple[int, bytes] | No
                 raise EngineUnavailable(
                     f"the model service cannot be reached: {type(error).__name__}: {error}",
                     place=url,
-                    remedy="start it, or check --base-url",
+                    remedy="start it, or check --base-url (it usually ends in /v1)",
                 ) from error
         await anyio.sleep(PAUSE_S)
     raise AssertionError("unreachable: the last try returns or raises")
@@ -61,7 +62,7 @@ async def _answer(client: httpx.AsyncClient, url: str) -> tuple[int, bytes] | No
 def judge(status: int, body: bytes, *, model: str, url: str, keyed: bool) -> AssayError | None:
     """The fault that an answer to `GET /models` proves, or None. Pure."""
     if status == 401:
-        said = " ".join(body.decode("utf-8", "replace").split())[:300]
+        said = said_in(body.decode("utf-8", "replace"))
         what = "refuses the API key" if keyed else "wants an API key, and none is set"
         remedy = f"check the variable that holds it (--api-key-env names another); {WITHOUT}"
         return ConfigError(f"the model service {what} (401): {said}", place=url, remedy=remedy)

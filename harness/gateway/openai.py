@@ -13,6 +13,7 @@ import httpx
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from harness.gateway.checking import check_service
+from harness.gateway.refusals import said_in
 from harness.gateway.retrying import FailedAttempt, retry_after_s, wait_s
 from harness.gateway.wire import Normalise, StreamedReply, read_reply, refused_parameter, request_body
 from harness.protocols import OnAttempt
@@ -25,7 +26,7 @@ LARGEST_BYTES = 32 * 1024 * 1024  # of one answer, decoded: a long one has a hun
 REMEDIES = {
     401: "check the API key (--api-key-env names the variable that holds it)",
     403: "the key may not use this model",
-    404: "check --model and --base-url",
+    404: "check --model and --base-url (it usually ends in /v1)",
 }
 
 
@@ -220,6 +221,5 @@ def _no_response(error: Exception) -> FailedAttempt:
 
 
 def _refused(response: httpx.Response, text: str) -> FailedAttempt:
-    detail = " ".join(text.split())[:300]
-    message = f"the service answered {response.status_code} {response.reason_phrase}: {detail}"
+    message = f"the service answered {response.status_code} {response.reason_phrase}: {said_in(text)}"
     return FailedAttempt(message, status=response.status_code, retry_after_s=retry_after_s(response.headers), body=text)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from harness.gateway.refusals import said_in
 from harness.gateway.retrying import FailedAttempt
 from harness.records.chat import ChatReply, ChatRequest, ToolCall
 from harness.records.usage import Usage
@@ -122,7 +123,7 @@ class StreamedReply:
         if not isinstance(event, Mapping):
             return
         if event.get("error"):
-            raise FailedAttempt(f"the stream ended in an error: {event['error']}", status=200)
+            raise FailedAttempt(f"the stream ended in an error: {said_in(json.dumps(event['error']))}", status=200)
         self._head = {key: event.get(key, self._head.get(key)) for key in ("id", "model")}
         self._usage = event.get("usage") or self._usage
         try:

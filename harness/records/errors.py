@@ -67,13 +67,19 @@ class SandboxFault(AssayError):
 
 
 class ProviderFault(AssayError):
-    """The model service refused or failed after all permitted attempts: an infrastructure fault."""
+    """The model service refused or failed after all permitted attempts. Its text says why first and where last: the
+    address is the same for every call, and displays cut."""
 
     exit_code = 5
 
     def __init__(self, message: str, *, place: str = "", remedy: str = "", status: int | None = None) -> None:
         super().__init__(message, place=place, remedy=remedy)
         self.status = status
+
+    def __str__(self) -> str:
+        what_to_do = f" — {self.remedy}" if self.remedy else ""
+        where = f" ({self.place})" if self.place else ""
+        return f"{self.message}{what_to_do}{where}"
 
 
 class Revoked(AssayError):

@@ -69,6 +69,7 @@ class Reason(StrEnum):
     DISK_FULL = "engine.disk_full"
     NAME_CONFLICT = "engine.name_conflict"
     PROVIDER = "provider.unavailable"
+    PROVIDER_REFUSED = "provider.refused"  # the service was there, and would not have what the solver sent
     HARNESS_ERROR = "harness.error"
     WATCHDOG = "harness.watchdog"
     # The solver's own end.
@@ -95,6 +96,8 @@ class Reason(StrEnum):
     @property
     def infrastructure(self) -> bool:
         """Whether a new attempt may help: the fault is the machine's or a service's."""
+        if self is Reason.PROVIDER_REFUSED:
+            return False  # the same request would be refused again
         return self.value.partition(".")[0] in ("engine", "provider", "harness")
 
 

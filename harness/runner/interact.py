@@ -19,7 +19,6 @@ from harness.runner.interaction import Interaction
 from harness.runner.journal import Journal
 
 OUTPUT_GRACE_S = 2.0
-ITS_OWN_FAULT = frozenset({400, 413, 422})  # the service refused what the solver sent: too long, not allowed
 
 
 @dataclass(frozen=True)
@@ -87,8 +86,9 @@ def _cancelled_by_us() -> bool:
 def _conclude(interaction: Interaction, failure: BaseException | None) -> None:
     """Name the stop of an interaction whose solver has returned or raised by itself."""
     fault = interaction.provider_fault
-    refused_midway = fault is not None and fault.status in ITS_OWN_FAULT and interaction.completed_calls > 0
-    if fault is not None and not refused_midway and (failure is not None or interaction.completed_calls == 0):
+    if interaction.refused and interaction.completed_calls == 0:
+        interaction.close_for_refusal()
+    elif fault is not None and not interaction.refused and (failure is not None or interaction.completed_calls == 0):
         # No answer was to be had (CASES F08): the last call failed at the service, not at the solver.
         interaction.close(StopReason.INFRASTRUCTURE, str(fault), Reason.PROVIDER)
     elif failure is not None:

@@ -19,6 +19,8 @@ from harness.records.task import Budget
 from harness.records.vocabulary import Reason, StopReason
 from harness.runner.budget import BudgetStop, Spent, remaining
 
+ITS_OWN_FAULT = frozenset({400, 413, 422})  # the service refused what the solver sent: too long, not allowed
+
 
 @dataclass
 class Interaction:
@@ -51,10 +53,22 @@ class Interaction:
 
     def close_for_time(self) -> None:
         """Close because the wall-time budget is used up: by the solver, or by a service that never gave an answer."""
-        if self.unanswered and self.completed_calls == 0:
+        if self.refused and self.completed_calls == 0:
+            self.close_for_refusal()
+        elif self.unanswered and self.completed_calls == 0:
             detail = f"the model service gave no answer in {self.budget.wall_s} s: {self.unanswered}"
             self.close(StopReason.INFRASTRUCTURE, detail, Reason.PROVIDER)
         self.close(StopReason.TIME, f"{self.budget.wall_s} s of wall time used")
+
+    def close_for_refusal(self) -> None:
+        """Close because the service took no call of this solver's: a setting or a bug, of which the task shows nothing,
+        and which a new attempt would meet again."""
+        self.close(StopReason.SOLVER_ERROR, str(self.provider_fault), Reason.PROVIDER_REFUSED)
+
+    @property
+    def refused(self) -> bool:
+        """Whether the service refused the last call for what the solver sent."""
+        return self.provider_fault is not None and self.provider_fault.status in ITS_OWN_FAULT
 
     @property
     def out_of_time(self) -> bool:

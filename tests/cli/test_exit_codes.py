@@ -32,6 +32,14 @@ async def test_a_service_that_never_answered_is_unreachable_however_few_trials_t
     assert exit_code(summary) is Exit.UNREACHABLE
 
 
+async def test_a_service_that_refuses_what_is_sent_was_reached_and_the_run_halts() -> None:
+    refusal = FakeModel([ProviderFault("400: offer a tool", status=400)] * 9)
+    summary = await ended(chat_then_answer, 9, refusal)
+    assert "offer a tool" in (summary.halted or "")
+    assert summary.attempts < 9
+    assert exit_code(summary) is Exit.NO_GRADE
+
+
 async def test_one_trial_without_an_answer_among_others_has_no_grade() -> None:
     flaky = FakeModel([ProviderFault("503", status=503)])
 

@@ -97,8 +97,13 @@ async def test_a_refusal_is_final(status: int) -> None:
     fault, attempts = await ask(Service(json_response({"error": "no"}, status)))
     assert isinstance(fault, ProviderFault)
     assert (fault.status, len(attempts)) == (status, 1)
+    reason = f"the service answered {status} {httpx.codes.get_reason_phrase(status)}: no"
+    assert str(fault).startswith(reason)
+    assert str(fault).endswith("(http://x/v1/chat/completions)")
     if status == 401:
         assert "--api-key-env" in fault.remedy
+    if status == 404:
+        assert "/v1)" in fault.remedy
 
 
 @pytest.mark.parametrize(

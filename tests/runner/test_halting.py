@@ -6,7 +6,7 @@ import pytest
 
 from harness.records.grade import TrialResult
 from harness.records.vocabulary import Outcome, Reason, StopReason
-from harness.runner.halting import PROVIDER_IN_A_ROW, Halting
+from harness.runner.halting import PROVIDER_IN_A_ROW, REFUSALS_IN_A_ROW, Halting
 
 
 def ended(reason: Reason | None, status: int | None = None) -> TrialResult:
@@ -34,6 +34,22 @@ def test_provider_faults_halt_when_they_come_in_a_row() -> None:
     assert why
     state, _ = Halting(PROVIDER_IN_A_ROW - 1).after(ended(None), settled=True)
     assert state == Halting()
+
+
+def test_a_refusal_halts_when_it_comes_in_a_row_in_the_same_words() -> None:
+    def refused(said: str) -> TrialResult:
+        return ended(Reason.PROVIDER_REFUSED, 400).model_copy(update={"detail": said})
+
+    def halts(*results: TrialResult) -> list[bool]:
+        state, found = Halting(), []
+        for result in results:
+            state, why = state.after(result, settled=True)
+            found.append(why is not None and "offer a tool" in why)
+        return found
+
+    no_tool, too_long = refused("400: offer a tool"), refused("400: 9123 tokens are too many")
+    assert halts(*[no_tool] * REFUSALS_IN_A_ROW) == [False] * (REFUSALS_IN_A_ROW - 1) + [True]
+    assert not any(halts(no_tool, no_tool, too_long, no_tool, no_tool, ended(None), no_tool))
 
 
 @pytest.mark.parametrize("reason", [Reason.IMAGE_MISSING, Reason.SOLVER_ERROR, Reason.GRADER_TIMEOUT, None])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from dataclasses import dataclass, replace
 
@@ -143,6 +144,26 @@ async def test_a_provider_that_never_answers_is_no_fail_of_the_agent() -> None:
     assert "no answer in 5.0 s: 429 for ever" in result.detail
     silent = make_services(gives_up, model=FakeModel([reply()]))
     assert (await carry_out(silent, model="fake-1")).outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+async def test_a_request_that_the_service_never_takes_is_a_reason_of_its_own(status: int) -> None:
+    async def swallow(episode: Episode) -> None:
+        assert episode.model is not None
+        with contextlib.suppress(ProviderFault):
+            await episode.model.chat([{"role": "user", "content": "go"}])
+
+    async def insist(episode: Episode) -> None:
+        while True:
+            await swallow(episode)
+            await anyio.sleep(1)
+
+    for solver in (swallow, insist):
+        model = FakeModel([ProviderFault("offer a tool", status=status)] * 10)
+        result = await carry_out(make_services(solver, model=model), model="fake-1", budget=Budget(wall_s=5.0))
+        assert (result.outcome, result.reason) == (Outcome.UNGRADED, Reason.PROVIDER_REFUSED)
+        assert (result.stop, result.detail) == (StopReason.SOLVER_ERROR, "offer a tool")
+    assert not Reason.PROVIDER_REFUSED.infrastructure  # and so no new attempt follows
 
 
 class TestSolversInThreads:
