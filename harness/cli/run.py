@@ -29,8 +29,8 @@ Text = str | None
 RUN, ADAPTIVE = RunRequest.model_fields, AdaptiveRequest.model_fields
 POLICY = (
     "Adaptive: auto (what the bank's back-test found), d_optimal, pass_rate, random, rasch_fisher, mid_range,"
-    " difficulty_strata, cost_aware, time_aware or balanced (NAME:BASE for the last three), +SHARE for a share drawn at"
-    " random."
+    " difficulty_strata, cost_aware, time_aware or balanced (NAME:BASE for the last three; in back-tests history_cache"
+    " too), +SHARE for a share drawn at random."
 )
 EACH_TASKS = "each task's own"
 NAMES: dict[KeyPath, str] = {

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from typer.testing import CliRunner
 
+from harness.adaptive.errors import EngineError
+from harness.adaptive.policies.catalogue import POLICIES, WITH_TRAITS, policy_named
 from harness.api.request import AdaptiveRequest, RunRequest
 from harness.cli.run import app
 
@@ -29,6 +32,14 @@ def test_every_option_with_a_default_shows_it() -> None:
     ours = {name for name, field in fields.items() if isinstance(field.default, int | str | float)}
     switches = {"stream", "allow_unknown_price", "preflight"}
     assert ours - switches == names
+
+
+def test_the_policies_of_the_help_are_those_that_there_are() -> None:
+    with pytest.raises(EngineError) as refused:
+        policy_named("nope")
+    for name in (*(policy.name for policy in POLICIES), *WITH_TRAITS, "NAME:BASE"):
+        assert name in entry("policy"), name
+        assert name in refused.value.remedy, name
 
 
 def test_calling_a_service_of_ones_own_shows_what_to_do_about_its_price() -> None:

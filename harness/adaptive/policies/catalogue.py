@@ -77,7 +77,8 @@ def _plain(name: str, traits: ItemTraits) -> Policy:
         if policy.name == name:
             return policy
     names = ", ".join([*(policy.name for policy in POLICIES), *WITH_TRAITS])
-    raise EngineError(f"no policy {name!r}", place="policy", remedy=f"Choose one of {names}, or NAME+SHARE")
+    remedy = f"Choose one of {names} (NAME:BASE for the last four, history_cache in back-tests only), or NAME+SHARE"
+    raise EngineError(f"no policy {name!r}", place="policy", remedy=remedy)
 
 
 def _over(head: str, base: Policy, traits: ItemTraits) -> Policy:
