@@ -30,11 +30,16 @@ class Finding:
 
     def __str__(self) -> str:
         others = f" (and {self.count - 1} more variants)" if self.count > 1 else ""
-        return f"{self.place}: {self.level}: {self.message}{others} [{self.code}]{self._what_to_do}"
+        return f"{_on_one_line(self.place)}: {self.level}: {self.message}{others} [{self.code}]{self._what_to_do}"
 
     @property
     def _what_to_do(self) -> str:
         return f" — {self.remedy}" if self.remedy else ""
+
+
+def _on_one_line(path: str) -> str:
+    """A path with what would break or steer the line written out: folders may be called anything."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape", "replace").decode() for char in path)
 
 
 def told_together(findings: Iterable[Finding]) -> tuple[Finding, ...]:

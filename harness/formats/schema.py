@@ -59,6 +59,7 @@ Count = Annotated[int, Field(gt=0)]
 Size = Annotated[str, AfterValidator(_size_mb)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute)]
 Capability = Annotated[str, AfterValidator(_capability)]
+Megabytes = Annotated[int, Field(gt=0, le=1 << 26)]  # 64 TiB: more than any machine has, and engines read 64 bits
 NetworkMode = Literal["public", "no-network", "allowlist"]
 User = str | Annotated[int, Field(ge=0)]
 
@@ -118,8 +119,8 @@ class Machine(PhaseNetwork):
     docker_image: Annotated[str, Field(min_length=1)] | None = None
     os: Annotated[str, Field(pattern=r"(?i)^(linux|windows)$")] = "linux"
     cpus: Seconds | None = None
-    memory_mb: Count | None = None
-    storage_mb: Count | None = None
+    memory_mb: Megabytes | None = None
+    storage_mb: Megabytes | None = None
     memory: Size | None = None
     storage: Size | None = None
     gpus: Annotated[int, Field(ge=0)] | None = None

@@ -90,10 +90,12 @@ class SuiteWalk:
                 TaskError(f"files but no task ({', '.join(odd[:3])})", place=str(folder), remedy=remedy)
             )
             return []
-        self.errors += [self._link_error(entry) for entry in entries if kinds[entry] == "folder link"]
+        self.errors += [self._link_error(entry) for entry in entries if kinds[entry] in ("folder link", "dead link")]
         return [entry for entry in entries if kinds[entry] == "folder"]
 
     def _link_error(self, link: Path) -> TaskError:
+        if not link.exists():
+            return TaskError("the link leads nowhere, or to itself", place=str(link), remedy="remove the link")
         target = link.resolve()
         if link.parent.resolve().is_relative_to(target):
             return TaskError("the link leads back to a folder above it", place=str(link), remedy="remove the link")
@@ -115,7 +117,9 @@ class SuiteWalk:
 def _kind(entry: Path) -> str:
     mode = entry.lstat().st_mode
     if stat.S_ISLNK(mode):
-        return "folder link" if entry.is_dir() else "other"
+        if entry.is_dir():
+            return "folder link"
+        return "other" if entry.exists() else "dead link"
     return "folder" if stat.S_ISDIR(mode) else "other"
 
 

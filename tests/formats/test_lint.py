@@ -28,6 +28,15 @@ def only(folder: Path, code: str) -> Finding:
     return finding
 
 
+def test_a_folder_whose_name_breaks_the_line_is_written_out() -> None:
+    assert str(Finding(Level.ERROR, "load", "a\nb\x1b", "bad")) == "a\\nb\\x1b: error: bad [load]"
+
+
+def test_memory_that_no_machine_has_is_refused(make_task: MakeFolder, task_toml: str) -> None:
+    text = task_toml.replace("[environment]", "[environment]\nmemory_mb = 99999999999999", 1)
+    assert "67108864" in only(make_task(files={"task.toml": text}), "load").message
+
+
 def test_a_good_task_has_but_its_exposures(make_task: MakeFolder, task_toml: str) -> None:
     text = task_toml.replace("tokens = 1000", "tokens = 1000\nsteps = 5\ncost_usd = 0.1")
     folder = make_task(files={"task.toml": text})

@@ -100,6 +100,7 @@ def test_duplicate_ids_name_both_places(root: Path, make_task: MakeFolder) -> No
         ("more/back", "..", "the link leads back to a folder above it"),
         ("itself", ".", "the link leads back to a folder above it"),
         ("more/beside", "../words", "the link leads to another folder of the suite, words"),
+        ("loop", "loop", "the link leads nowhere, or to itself"),
         ("away", "/usr", "the link leads out of the suite"),
     ],
 )
