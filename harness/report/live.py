@@ -133,5 +133,7 @@ def spend(snapshot: Snapshot) -> str:
     """Money and tokens so far; "at least" where something is unknown."""
     if not snapshot.tokens and not snapshot.cost_usd:
         return "no model calls"
+    if snapshot.cost_unknown and not snapshot.cost_usd:
+        return f"cost unknown, {snapshot.tokens:,} tokens"
     at_least = "at least " if snapshot.cost_unknown else ""
     return f"{at_least}${snapshot.cost_usd:.2f}, {snapshot.tokens:,} tokens"

@@ -94,6 +94,7 @@ class Summary(Record):
     attempts: int
     complete: bool
     survivors: tuple[Survivor, ...] | None  # mutants that the grader passed; None: not a mutated run
+    ended: str | None  # why an adaptive run chose no further task; None: a fixed one, or one that has not ended
     halted: str | None  # why the run stopped scheduling: a fault that every further trial would meet
     ceiling: str
     warnings: tuple[str, ...]
@@ -159,6 +160,7 @@ def summarise(
         attempts=len(rows),
         complete=graded >= planned,
         survivors=survived,
+        ended=_ended(store, row.run),
         halted=halted,
         ceiling="not measured" if ceiling is None else ceiling(row.run, store),
         warnings=notes(config, rows, latest),
@@ -170,6 +172,12 @@ def summarise(
 def _elapsed_s(created: str, finished: list[str]) -> float:
     last = max((moment for moment in finished if moment), default=created)
     return max(0.0, (datetime.fromisoformat(last) - datetime.fromisoformat(created)).total_seconds())
+
+
+def _ended(store: EvidenceStore, run: str) -> str | None:
+    """Why choosing stopped the last time, in the engine's words."""
+    stops = list(store.events(run, [STOP]))
+    return str(stops[-1].payload["detail"]) if stops else None
 
 
 def _halted(store: EvidenceStore, run: str) -> str | None:

@@ -9,7 +9,7 @@ from harness.records.vocabulary import Outcome, Reason, StopReason
 from harness.report.summary import RunState, Summary
 from harness.report.words import one_line, printable
 
-LONGEST_LINE = 160
+LONGEST_LINE = 240
 MOST_SURVIVORS = 20
 STORE_UNASKED = ".assay"  # the store that commands use when none is named
 
@@ -29,6 +29,8 @@ def summary_text(summary: Summary, store: str) -> str:
         ("ceiling", summary.ceiling),
         ("evidence", f"{store}; assay show {summary.run} --trials{where}, assay verify {summary.run}{where}"),
     ]
+    if summary.ended is not None:
+        rows.append(("ended", one_line(summary.ended)))
     if summary.halted is not None:
         rows.append(("halted", one_line(summary.halted)))
     rows += [("note", one_line(note)) for note in summary.warnings]
@@ -118,6 +120,8 @@ def spend_line(summary: Summary) -> str:
     """Cost, tokens and solver time; an unknown cost is a lower bound, never 0."""
     if summary.tokens == 0 and summary.cost_usd == 0:
         money = "no model calls"
+    elif summary.cost_usd is None and summary.cost_at_least_usd == 0:
+        money = "cost unknown"
     elif summary.cost_usd is None:
         money = f"at least ${summary.cost_at_least_usd:.4f} (some cost is unknown)"
     else:

@@ -195,7 +195,7 @@ def test_an_adaptive_run_is_interrupted_until_its_engine_has_stopped() -> None:
     journal = Journal(store, "r1")
     journal.note(STARTED)
     assert summarise(store, "r1").state is RunState.INTERRUPTED
-    journal.note(STOP, {"reason": "exhausted", "executed": 1})
+    journal.note(STOP, {"reason": "exhausted", "executed": 1, "detail": ""})
     assert summarise(store, "r1").state is RunState.INCOMPLETE
     journal.note(RESUMED)
     assert summarise(store, "r1").state is RunState.INTERRUPTED
@@ -230,3 +230,17 @@ def test_a_mutated_run_lists_survivors_instead_of_a_score() -> None:
 def test_an_unknown_cost_is_a_lower_bound_in_words() -> None:
     summary = stored([Outcome.PASSED]).model_copy(update={"cost_usd": None, "cost_at_least_usd": 0.25, "tokens": 1000})
     assert "at least $0.2500" in spend_line(summary)
+
+
+def test_a_cost_of_which_nothing_is_known_is_not_zero_dollars() -> None:
+    crash = (Outcome.FAILED, None, StopReason.FINISHED, "")
+    summary = summarise(attempts(crash), "r1")
+    assert summary.cost_usd is None
+    assert spend_line(summary).startswith("cost unknown;")
+
+
+def test_why_an_adaptive_run_chose_no_further_task_is_told() -> None:
+    store = store_of([Outcome.PASSED])
+    assert summarise(store, "r1").ended is None
+    Journal(store, "r1").note(STOP, {"reason": "items", "executed": 1, "detail": "1 of 1 tasks have run"})
+    assert "ended     1 of 1 tasks have run" in summary_text(summarise(store, "r1"), ".assay")
