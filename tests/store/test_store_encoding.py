@@ -43,7 +43,7 @@ class Colour(Enum):
         (PurePosixPath("/a/b"), "/a/b"),
         (
             Usage(input=1, output=2),
-            {"input": 1, "cache_read": None, "cache_write": None, "output": 2, "reasoning": None},
+            Usage(input=1, output=2).model_dump(),
         ),
     ],
 )
