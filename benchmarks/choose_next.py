@@ -20,7 +20,7 @@ from harness.adaptive import (
     policy_named,
     simulate_population,
 )
-from harness.adaptive.calibration import Dims
+from harness.adaptive.calibration.calibrate import Dims
 
 LIMIT_MS = 1.0
 OUTCOMES, IN_FLIGHT, REPEATS = 100, 8, 300

@@ -8,12 +8,12 @@ import numpy as np
 
 from benchmarks.adaptive.methods import Workshop, bounds_on
 from benchmarks.adaptive.scores import Scores
-from harness.adaptive.backtest import BacktestSettings, default_checkpoints
 from harness.adaptive.bank import Bank
-from harness.adaptive.calibration_settings import Candidate
+from harness.adaptive.calibration.settings import Candidate
 from harness.adaptive.estimators.protocol import Moments
-from harness.adaptive.planning import PlanningSettings, auto_settings, planned
-from harness.adaptive.trajectories import Study, Trajectories, run_study
+from harness.adaptive.planning.backtest import BacktestSettings, default_checkpoints
+from harness.adaptive.planning.planning import PlanningSettings, auto_settings, planned
+from harness.adaptive.planning.trajectories import Study, Trajectories, run_study
 
 LABEL = "auto"
 RUNS_TRIED = 40

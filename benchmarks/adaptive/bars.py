@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks.adaptive import results
-from harness.adaptive.regimes import REGIMES
+from harness.adaptive.populations.regimes import REGIMES
 
 METHOD = "auto"
 MATRICES = ("swe", "swe_time", "tb", "bfcl")

@@ -37,7 +37,7 @@ from harness.adaptive.arrays import BoolArray, FloatArray, sigmoid
 from harness.adaptive.decision import Difference, Side, Truth, bounds_of, difference_of, evidence_of
 from harness.adaptive.estimators.protocol import Moments
 from harness.adaptive.evidence import Evidence
-from harness.adaptive.trajectories import Study, run_study
+from harness.adaptive.planning.trajectories import Study, run_study
 
 ITEMS, RUNS, DIMS = 519, 287, 3
 DELTAS = (-0.04, -0.02, -0.01, 0.0, 0.01, 0.02, 0.04)

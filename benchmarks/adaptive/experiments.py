@@ -14,13 +14,13 @@ from benchmarks.adaptive.folds import Fold, evenly, rows_of, simulated_fold
 from benchmarks.adaptive.methods import Method, Workshop, evaluate, paper, random_sampling, rasch, strata
 from benchmarks.adaptive.scores import Scores
 from harness.adaptive.arrays import FloatArray
-from harness.adaptive.calibration import CalibrationSettings, calibrate
+from harness.adaptive.calibration.calibrate import CalibrationSettings, calibrate
 from harness.adaptive.estimators.protocol import Estimator
-from harness.adaptive.lineage import Lineage
+from harness.adaptive.planning.trajectories import Study, run_study
 from harness.adaptive.policies import Policy, cache_of
-from harness.adaptive.regimes import families
+from harness.adaptive.populations.lineage import Lineage
+from harness.adaptive.populations.regimes import families
 from harness.adaptive.responses import Responses
-from harness.adaptive.trajectories import Study, run_study
 
 EPSILONS = tuple(round(0.01 * step, 2) for step in range(31))
 WINDOW_STARTS = tuple(range(0, 28, 3))

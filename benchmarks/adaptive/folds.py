@@ -9,8 +9,8 @@ import numpy as np
 
 from harness.adaptive.arrays import FloatArray, IntArray
 from harness.adaptive.bank import Bank, prior_bank
-from harness.adaptive.calibration import ability_prior
-from harness.adaptive.lineage import Lineage
+from harness.adaptive.calibration.calibrate import ability_prior
+from harness.adaptive.populations.lineage import Lineage
 from harness.adaptive.responses import Responses
 
 

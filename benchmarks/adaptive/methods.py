@@ -25,7 +25,7 @@ from benchmarks.adaptive.designs import Clusters, evidence_on, expected_random_e
 from benchmarks.adaptive.folds import Fold
 from benchmarks.adaptive.scores import Scores, bounds_of
 from harness.adaptive.bank import Bank
-from harness.adaptive.calibration import CalibrationSettings, calibrate
+from harness.adaptive.calibration.calibrate import CalibrationSettings, calibrate
 from harness.adaptive.estimators.gp_irt import GpIrt
 from harness.adaptive.estimators.gp_irt_history import gp_irt_from
 from harness.adaptive.estimators.p_irt import PIrt
@@ -34,9 +34,9 @@ from harness.adaptive.estimators.protocol import Estimator, Moments
 from harness.adaptive.estimators.sample_mean import SampleMean
 from harness.adaptive.estimators.stratified import WEIGHTED
 from harness.adaptive.evidence import Evidence
+from harness.adaptive.planning.trajectories import Study, run_study
 from harness.adaptive.policies import DOptimal, PassRate, Policy, RaschFisher
 from harness.adaptive.strata import by_median, difficulty, strata_of
-from harness.adaptive.trajectories import Study, run_study
 
 PAPER_DIMS = (2, 5, 10, 15)
 RASCH = CalibrationSettings(dims="rasch", method="map", average=False)

@@ -24,7 +24,7 @@ from benchmarks.adaptive.speed import measure
 from harness.adaptive import CalibrationSettings, PassRate, PIrt, PosteriorPredictive, calibrate, simulate_population
 from harness.adaptive.arrays import FloatArray
 from harness.adaptive.bank import prior_bank
-from harness.adaptive.lineage import simulate_lineage
+from harness.adaptive.populations.lineage import simulate_lineage
 from harness.adaptive.responses import Responses
 
 WORKER = Path(__file__).with_name("peer_worker.py")

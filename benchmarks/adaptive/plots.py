@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.adaptive import results
-from harness.adaptive.regimes import REGIMES
+from harness.adaptive.populations.regimes import REGIMES
 
 SHOWN = ("random", "strata gp-IRT", "rasch", "paper", "auto", "oracle", "floor")
 PANELS = (*(f"study_{regime}" for regime in REGIMES), "matrix_swe", "matrix_swe_time", "matrix_tb", "matrix_bfcl")

@@ -29,7 +29,7 @@ from harness.adaptive import (
     simulate_population,
 )
 from harness.adaptive.arrays import sigmoid
-from harness.adaptive.sparse import SparseResponses
+from harness.adaptive.calibration.sparse import SparseResponses
 
 OUTCOMES, IN_FLIGHT, REPEATS, DIMS = 100, 8, 200, 5
 

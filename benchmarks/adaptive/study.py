@@ -38,9 +38,9 @@ from harness.adaptive.estimators import (
     SampleMean,
 )
 from harness.adaptive.estimators.hybrid import Hybrid
-from harness.adaptive.lineage import PLAIN, Shape
 from harness.adaptive.policies import DOptimal, Hedged, MidRange, PassRate
-from harness.adaptive.regimes import REGIMES, simulate_regime
+from harness.adaptive.populations.lineage import PLAIN, Shape
+from harness.adaptive.populations.regimes import REGIMES, simulate_regime
 
 GRID = (25, 50, 100, 150, 200, 250, 300, 400, 500)
 BUDGETS = (100, 200, 300)

@@ -20,14 +20,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness.adaptive.bank import Alternative, Bank, prior_bank
     from harness.adaptive.bank_file import load_bank, save_bank
-    from harness.adaptive.calibration import Calibration, CalibrationSettings, calibrate
+    from harness.adaptive.calibration.calibrate import Calibration, CalibrationSettings, calibrate
+    from harness.adaptive.calibration.likelihood import Priors
+    from harness.adaptive.calibration.sparse import SparseResponses
     from harness.adaptive.decision import Baseline, Decision, DecisionSettings, Verdict, decide
     from harness.adaptive.drift import BankComparison, ItemDrift, compare_banks
     from harness.adaptive.engine import AdaptiveEngine, EngineSettings
     from harness.adaptive.errors import AdaptiveError
     from harness.adaptive.estimators import Estimate, Estimator, Hybrid, PIrt, PosteriorPredictive, estimator_named
     from harness.adaptive.fit_report import FitReport
-    from harness.adaptive.likelihood import Priors
     from harness.adaptive.maintenance import (
         DriftState,
         Finding,
@@ -38,13 +39,12 @@ if TYPE_CHECKING:
         full_run_due,
         item_drift,
     )
-    from harness.adaptive.planning import PlanningSettings, auto_settings, planned
+    from harness.adaptive.planning.planning import PlanningSettings, auto_settings, planned
     from harness.adaptive.policies import DOptimal, PassRate, Policy, Random, policy_named
+    from harness.adaptive.populations.simulate import Population, simulate_population
     from harness.adaptive.provenance import Convergence, Provenance
     from harness.adaptive.responses import Responses
     from harness.adaptive.selection import Candidate, Choice
-    from harness.adaptive.simulate import Population, simulate_population
-    from harness.adaptive.sparse import SparseResponses
     from harness.adaptive.state import AbilityState, Spent, Withdrawal
     from harness.adaptive.stops import (
         CostStop,
@@ -63,22 +63,22 @@ if TYPE_CHECKING:
 _HOMES = {
     "bank": "Alternative Bank prior_bank",
     "bank_file": "load_bank save_bank",
-    "calibration": "Calibration CalibrationSettings calibrate",
+    "calibration.calibrate": "Calibration CalibrationSettings calibrate",
     "decision": "Baseline Decision DecisionSettings Verdict decide",
     "engine": "AdaptiveEngine EngineSettings",
     "errors": "AdaptiveError",
     "estimators": "Estimate Estimator Hybrid PIrt PosteriorPredictive estimator_named",
-    "likelihood": "Priors",
+    "calibration.likelihood": "Priors",
     "maintenance": "DriftState Finding FindingKind Severity ability_range full_run_check full_run_due item_drift",
-    "planning": "PlanningSettings auto_settings planned",
+    "planning.planning": "PlanningSettings auto_settings planned",
     "policies": "DOptimal PassRate Policy Random policy_named",
     "drift": "BankComparison ItemDrift compare_banks",
     "fit_report": "FitReport",
-    "sparse": "SparseResponses",
+    "calibration.sparse": "SparseResponses",
     "provenance": "Convergence Provenance",
     "responses": "Responses",
     "selection": "Candidate Choice",
-    "simulate": "Population simulate_population",
+    "populations.simulate": "Population simulate_population",
     "state": "AbilityState Spent Withdrawal",
     "stops": "CostStop DecisionStop EndReason StandardErrorStop Stop StopRule StopView TasksStop TimeStop",
 }

@@ -10,13 +10,13 @@ import numpy as np
 
 from harness.adaptive.bank import Bank
 from harness.adaptive.bank_file import load_bank, save_bank
-from harness.adaptive.calibration import CalibrationSettings, calibrate
-from harness.adaptive.cells import DENSE_FILL
+from harness.adaptive.calibration.calibrate import CalibrationSettings, calibrate
+from harness.adaptive.calibration.cells import DENSE_FILL
+from harness.adaptive.calibration.likelihood import Priors
+from harness.adaptive.calibration.sparse import SparseResponses
 from harness.adaptive.errors import AdaptiveError
-from harness.adaptive.likelihood import Priors
-from harness.adaptive.planning import PlanningSettings, planned
+from harness.adaptive.planning.planning import PlanningSettings, planned
 from harness.adaptive.responses import Responses
-from harness.adaptive.sparse import SparseResponses
 from harness.api.calibrating import UNUSABLE, CalibrationRequest
 from harness.records.errors import AssayError, ConfigError
 from harness.store.history import History, read_history

@@ -12,9 +12,9 @@ from pydantic import Field
 from harness.adaptive.arrays import FloatArray, IntArray, normal_quantile
 from harness.adaptive.bank import Bank
 from harness.adaptive.bank_file import load_bank
-from harness.adaptive.calibration import CalibrationSettings
+from harness.adaptive.calibration.calibrate import CalibrationSettings
 from harness.adaptive.engine import EngineSettings
-from harness.adaptive.trajectories import Study, run_study
+from harness.adaptive.planning.trajectories import Study, run_study
 from harness.api.adaptive import AUTO, Means, check_names, means_of
 from harness.api.banks import bank_of, counts_of
 from harness.records.base import Record

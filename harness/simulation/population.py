@@ -2,11 +2,10 @@
 
     P(pass) = σ(α·θ − β)
 
-after :mod:`harness.adaptive.simulate`, with two things that a suite knows about its tasks: β rises with the declared
-difficulty, and the tasks of a family share a part of β and the specific ability that they load on. The outcome of
-each (agent, task) is one draw that depends on the seed and the two names alone, so every process knows the same
-truth and can serve any part of it. A task without a reference solution is passed by nobody.
-"""
+after :mod:`harness.adaptive.populations.simulate`, with two things that a suite knows about its tasks: β rises with
+the declared difficulty, and the tasks of a family share a part of β and the specific ability that they load on. The
+outcome of each (agent, task) is one draw that depends on the seed and the two names alone, so every process knows the
+same truth and can serve any part of it. A task without a reference solution is passed by nobody."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ import numpy as np
 
 from harness.adaptive.arrays import FloatArray, IntArray, KeyArray, frozen, normal_quantile
 from harness.adaptive.keys import mix, name_keys, seeded_keys, uniforms
-from harness.adaptive.simulate import Population, simulate_population
+from harness.adaptive.populations.simulate import Population, simulate_population
 from harness.records.errors import ConfigError
 from harness.records.task import Task
 

@@ -16,7 +16,7 @@ from harness.adaptive.decision.sequential import SLOPES, WEIGHTS, linear_reach
 from harness.adaptive.errors import EngineError
 from harness.adaptive.estimators.protocol import Moments
 from harness.adaptive.evidence import Evidence
-from harness.adaptive.trajectories import Study, run_study
+from harness.adaptive.planning.trajectories import Study, run_study
 
 from .banks import random_bank
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.adaptive import CalibrationSettings, Responses, calibrate, save_bank
-from harness.adaptive.sparse import SparseResponses
+from harness.adaptive.calibration.sparse import SparseResponses
 from harness.api.banks import calibrate_history, counts_of
 from harness.api.calibrating import CalibrationRequest
 from harness.records.errors import ConfigError

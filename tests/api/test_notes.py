@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.adaptive.bank import prior_bank
-from harness.adaptive.calibration import CalibrationSettings, calibrate
+from harness.adaptive.calibration.calibrate import CalibrationSettings, calibrate
 from harness.adaptive.responses import Responses
 from harness.api.preflight import adaptive_notes, request_notes
 from harness.api.request import AdaptiveRequest, RunRequest

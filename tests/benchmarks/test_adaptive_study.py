@@ -16,8 +16,8 @@ from benchmarks.adaptive.peers import recovery
 from benchmarks.adaptive.scores import Bootstrap, Scores, summary
 from harness.adaptive import PassRate, PIrt, Responses, policy_named
 from harness.adaptive.estimators import SampleMean
-from harness.adaptive.lineage import Shape, simulate_lineage
-from harness.adaptive.trajectories import Study, run_study
+from harness.adaptive.planning.trajectories import Study, run_study
+from harness.adaptive.populations.lineage import Shape, simulate_lineage
 
 SMALL = Shape(n_runs=60, n_items=40, days=20, d=2)
 

@@ -43,7 +43,15 @@ class Colour(Enum):
         (PurePosixPath("/a/b"), "/a/b"),
         (
             Usage(input=1, output=2),
-            Usage(input=1, output=2).model_dump(),
+            {
+                "input": 1,
+                "cache_read": None,
+                "cache_write": None,
+                "output": 2,
+                "reasoning": None,
+                "audio_input": None,
+                "audio_output": None,
+            },
         ),
     ],
 )

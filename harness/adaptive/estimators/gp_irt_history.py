@@ -13,7 +13,7 @@ import numpy as np
 from harness.adaptive.ability import Outcomes, maximise
 from harness.adaptive.arrays import FloatArray
 from harness.adaptive.bank import Bank
-from harness.adaptive.calibration import CalibrationSettings, calibrate
+from harness.adaptive.calibration.calibrate import CalibrationSettings, calibrate
 from harness.adaptive.errors import CalibrationError
 from harness.adaptive.estimators.gp_irt import GpIrt
 from harness.adaptive.estimators.protocol import Estimator

@@ -11,8 +11,8 @@ from harness.adaptive import Bank
 from harness.adaptive.arrays import FloatArray
 from harness.adaptive.estimators import Moments, SampleMean
 from harness.adaptive.evidence import Evidence
+from harness.adaptive.planning.trajectories import Study, run_study
 from harness.adaptive.policies import Policy
-from harness.adaptive.trajectories import Study, run_study
 
 
 class Recorder:

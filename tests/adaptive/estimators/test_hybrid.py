@@ -11,8 +11,8 @@ from harness.adaptive.estimators import estimate_of
 from harness.adaptive.estimators.hybrid import MISFIT_PROBABILITY, MISFIT_SD, Hybrid, residual_shift
 from harness.adaptive.estimators.posterior_predictive import averaged
 from harness.adaptive.evidence import Evidence
+from harness.adaptive.planning.trajectories import Study, Trajectories, run_study
 from harness.adaptive.policies import Hedged, PassRate
-from harness.adaptive.trajectories import Study, Trajectories, run_study
 
 from ..banks import random_bank
 
