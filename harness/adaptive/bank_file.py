@@ -79,11 +79,13 @@ def load_bank(path: str | os.PathLike[str]) -> Bank:
             arrays = {name: members[name] for name in members.files if name != "document"}
     except OSError as fault:
         raise BankFileError(
-            f"cannot be read ({fault.strerror})", place=place, remedy="Give the path of a file written by save_bank"
+            f"cannot be read ({fault.strerror})",
+            place=place,
+            remedy="Give a file written by `assay calibrate` or save_bank",
         ) from fault
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as fault:
         raise BankFileError(
-            f"not a bank file ({fault})", place=place, remedy="Give a file written by save_bank"
+            "not a bank file", place=place, remedy="Give a file written by `assay calibrate` or save_bank"
         ) from fault
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise BankFileError(

@@ -72,6 +72,9 @@ class SimulationRequest(Request):
     faults: float = Field(default=0.0, ge=0, le=1)  # share of answers that come as 429, slow, or cut
 
 
+MOST_REPEATS = 10_000  # of a task in one run: the plan of every slot is held in memory
+
+
 class RunRequest(Request):
     """One run. Every field is a key of a configuration file; most are options of `assay run` too."""
 
@@ -84,7 +87,7 @@ class RunRequest(Request):
     api_key_env: str = "OPENAI_API_KEY"
     scaffold: str | None = None
     agent: str | None = None
-    repeats: int = Field(default=1, gt=0)
+    repeats: int = Field(default=1, gt=0, le=MOST_REPEATS)
     concurrency: int = Field(default=4, gt=0)
     budget: Budget = Budget()
     retries: int = Field(default=1, ge=0)

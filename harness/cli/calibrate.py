@@ -61,7 +61,12 @@ def calibrate(
         backtest=backtest,
     )
     bank = calibrated_bank(request)
-    save_bank(bank, out)
+    try:
+        save_bank(bank, out)
+    except OSError as error:
+        raise ConfigError(
+            f"the bank cannot be written ({error.strerror})", place=str(out), remedy="give --out a path that can be"
+        ) from error
     if as_json:
         print_json({"bank": str(out), **bank_plain(bank)})
     else:

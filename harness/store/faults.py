@@ -26,6 +26,10 @@ def explained(place: Path) -> Iterator[None]:
         raise _from_system(error, place) from error
 
 
+class DamagedStoreError(StoreError):
+    """SQLite found the database file itself broken; `salvage.examine` counts what can still be read."""
+
+
 def is_damage(error: sqlite3.Error) -> bool:
     """Whether SQLite found the file itself broken."""
     return (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF in _DAMAGED
@@ -46,10 +50,10 @@ def _from_sqlite(error: sqlite3.Error, place: Path) -> StoreError:
     if primary == sqlite3.SQLITE_FULL:
         return disk_full(place)
     if is_damage(error):
-        return StoreError(
+        return DamagedStoreError(
             f"the database is damaged ({error})",
             place=str(place),
-            remedy="`assay verify` says what can still be read; keep a copy before you try to mend it",
+            remedy="keep a copy before you try to mend it; `assay verify` counts what can still be read",
         )
     if primary in _LOCKED:
         return StoreError(
@@ -59,6 +63,12 @@ def _from_sqlite(error: sqlite3.Error, place: Path) -> StoreError:
         )
     if primary == sqlite3.SQLITE_READONLY:
         return StoreError("the store cannot be written to", place=str(place), remedy="check owner and permissions")
+    if primary == sqlite3.SQLITE_CANTOPEN:
+        return StoreError(
+            "the database cannot be opened: a database in use keeps files beside it, also when it is only read",
+            place=str(place),
+            remedy="copy the store to where it can be written, and read the copy",
+        )
     if "append-only" in str(error):
         return StoreError(str(error), place=str(place))
     return StoreError(f"the database refused: {error}", place=str(place))

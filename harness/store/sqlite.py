@@ -22,7 +22,7 @@ from harness.records.run import RunRow, TrialRow
 from harness.records.trial import TrialPlan
 from harness.store.blobs import BlobFolder
 from harness.store.chain import Head, StoredEvent, chain_drafts, chain_rows, empty_head, event_of
-from harness.store.faults import explained, is_damage
+from harness.store.faults import DamagedStoreError, explained
 from harness.store.leases import Leases
 from harness.store.lookup import choose
 from harness.store.rows import (
@@ -62,13 +62,11 @@ class SqliteStore:
         try:
             with explained(self.path):
                 self._prepare()
-        except StoreError as error:
+        except DamagedStoreError as error:
             self._connection.close()
-            if isinstance(error.__cause__, sqlite3.DatabaseError) and is_damage(error.__cause__):
-                raise StoreError(
-                    error.message, place=error.place, remedy=f"{examine(self.folder)}; {error.remedy}"
-                ) from error
-            raise
+            raise DamagedStoreError(
+                error.message, place=error.place, remedy=f"{examine(self.folder)}; {error.remedy}"
+            ) from error
         except BaseException:
             self._connection.close()
             raise

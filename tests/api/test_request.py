@@ -133,3 +133,8 @@ def test_a_baseline_that_is_neither_run_nor_rate_says_how_to_write_one(text: str
 def test_baselines_as_they_are_written() -> None:
     assert [read_baseline(text) for text in ("62.5%", "100 %", "0%")] == [0.625, 1.0, 0.0]
     assert [read_baseline(text) for text in ("20251130", "latest")] == ["20251130", "latest"]
+
+
+def test_a_plan_that_no_memory_holds_is_refused() -> None:
+    with pytest.raises(ConfigError, match="10000"):
+        RunRequest(suite="terminal", repeats=1_000_000_000)
