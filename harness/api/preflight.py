@@ -19,6 +19,8 @@ from harness.records.vocabulary import Network
 
 DEFAULT_KEY = RunRequest.model_fields["api_key_env"].default
 
+CROWD = 8  # trials per core from which a run is told of; most of a trial is waiting for a model
+
 
 def check_key(request: RunRequest) -> None:
     """An API key where one was named or the provider is known to need one, and one that can be sent. Raises
@@ -62,7 +64,7 @@ def check_on_suite(plugin: SolverPlugin, suite: Suite) -> tuple[str, ...]:
 
 def request_notes(request: RunRequest, plugin: SolverPlugin, suite: Suite, prices: PriceTable) -> tuple[str, ...]:
     """What is odd about a request that can be carried out all the same."""
-    return (*_model_notes(request, plugin, prices), *_budget_notes(request, plugin, suite))
+    return (*_model_notes(request, plugin, prices), *_budget_notes(request, plugin, suite), *_load_notes(request))
 
 
 def _model_notes(request: RunRequest, plugin: SolverPlugin, prices: PriceTable) -> Iterator[str]:
@@ -86,6 +88,16 @@ def _budget_notes(request: RunRequest, plugin: SolverPlugin, suite: Suite) -> It
     reaches_out = any(task.limits.network is not Network.NONE for task in suite.tasks)
     if asked and reaches_out and not plugin.spec.metered:
         yield f"what solver {plugin.label!r} spends is not seen: token and cost budgets cannot hold it"
+
+
+def _load_notes(request: RunRequest) -> Iterator[str]:
+    """Tasks and graders have limits of wall time: on a machine with far too little CPU they fail what is right."""
+    cores = os.cpu_count() or 1
+    if request.concurrency > CROWD * cores:
+        yield (
+            f"{request.concurrency} trials at once on {cores} core(s): limits of wall time, the graders' too, may run"
+            " out for want of CPU (--concurrency)"
+        )
 
 
 def adaptive_notes(request: RunRequest, bank: Bank) -> tuple[str, ...]:

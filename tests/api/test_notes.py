@@ -67,6 +67,13 @@ HISTORY = RunRequest(suite="s", adaptive=AdaptiveRequest(history="runs.csv"))
 TASKS = ("a", "b", "c", "d")
 
 
+def test_far_more_trials_than_cores_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.api.preflight.os.cpu_count", lambda: 2)
+    assert told("noop", concurrency=16) == ()
+    (note,) = told("noop", concurrency=17)
+    assert "17 trials at once on 2 core(s)" in note
+
+
 def calibrated(runs: int, tasks: tuple[str, ...]) -> Any:
     rng = np.random.default_rng(0)
     passes = rng.integers(0, 2, (runs, len(tasks))).astype(float)
