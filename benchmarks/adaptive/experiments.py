@@ -63,14 +63,16 @@ def windows(lineage: Lineage, half: int, tested: int, checkpoints: Sequence[int]
     return found
 
 
-def history_sizes(lineage: Lineage, half: int, tested: int, checkpoints: Sequence[int], default: Method) -> Labelled:
+def history_sizes(
+    lineage: Lineage, half: int, tested: int, checkpoints: Sequence[int], defaults: Sequence[Method]
+) -> Labelled:
     """Calibration on the latest few runs before the split."""
     found: Labelled = {}
     now = evenly(half, len(lineage.run_ids), tested)
     for size in HISTORY_SIZES:
         if size <= half:
             fold = simulated_fold(lineage, range(half - size, half), now)
-            _add(found, f"{size}", evaluate(fold, (random_sampling, strata, rasch, default), checkpoints))
+            _add(found, f"{size}", evaluate(fold, (random_sampling, strata, rasch, *defaults), checkpoints))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from harness.adaptive.populations.lineage import simulate_lineage
 from harness.adaptive.responses import Responses
 
 WORKER = Path(__file__).with_name("peer_worker.py")
-LIMIT_S = 150
+LIMIT_S = 400
 SIZES: tuple[tuple[int, int, int], ...] = ((287, 519, 1), (287, 519, 3))
 LARGE: tuple[tuple[int, int, int], ...] = ((5000, 2000, 1), (5000, 2000, 3))
 CALIBRATORS = ("mirt", "girth", "py-irt")
@@ -70,7 +71,8 @@ class Peers:
         def limited() -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
 
-        done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limited)
+        one = {**os.environ, "RAYON_NUM_THREADS": "1"}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limited, env=one)
         if done.returncode < 0:
             return f"not finished in {LIMIT_S} s of CPU"
         if done.returncode or not target.exists():

@@ -45,7 +45,7 @@ from harness.adaptive.populations.regimes import REGIMES, simulate_regime
 GRID = (25, 50, 100, 150, 200, 250, 300, 400, 500)
 BUDGETS = (100, 200, 300)
 WORKERS = 2
-MEMORY_DAYS = 14.0
+MEMORY_DAYS = 30.0
 EXPERIMENTS = ("caching", "windows", "history sizes", "in flight", "transfer", "rolling")
 DEFAULT = arm("vb", PassRate(), Hybrid(0.0), label="pass_rate")  # what the side experiments follow
 
@@ -120,7 +120,7 @@ def regime_part(regime: str, seed: int, plan: Plan) -> Part:
 def experiment_part(name: str, seed: int, plan: Plan) -> Part:
     """One side experiment on one lineage."""
     fewer, ks = max(12, plan.tested // 2), plan.fits(BUDGETS)
-    lineage = simulate_regime("drift" if name == "rolling" else "plain", seed, plan.shape)
+    lineage = simulate_regime("plain", seed, plan.shape)
     found: dict[Any, Scores]
     if name == "caching":
         fraction, value, truth = experiments.caching(lineage, plan.half, plan.tested)
@@ -129,11 +129,18 @@ def experiment_part(name: str, seed: int, plan: Plan) -> Part:
     elif name == "windows":
         found = experiments.windows(lineage, plan.half, fewer, ks, DEFAULT)
     elif name == "history sizes":
-        found = experiments.history_sizes(lineage, plan.half, fewer, ks, DEFAULT)
+        found = experiments.history_sizes(lineage, plan.half, fewer, ks, (DEFAULT, auto))
     elif name == "transfer":
         found = experiments.transfer(seed, plan.tested, plan.fits(plan.grid), DEFAULT)
     elif name == "rolling":
-        found = experiments.rolling(lineage, plan.half, plan.fits((100, 200)), PassRate(), Hybrid(0.0), MEMORY_DAYS)
+        found = {}
+        for regime in ("drift", "strong_drift"):
+            moved = simulate_regime(regime, seed, plan.shape)
+            budgets = plan.fits((100, 200))
+            for key, scores in experiments.rolling(
+                moved, plan.half, budgets, PassRate(), PosteriorPredictive(), MEMORY_DAYS
+            ).items():
+                found[f"{regime}, k = {key[0]}", key[1]] = scores
     else:
         fold = simulated_fold(lineage, range(plan.half), evenly(plan.half, plan.shape.n_runs, plan.tested))
         waiting = [arm("vb", PassRate(), Hybrid(0.0), label=f"{n} in flight", in_flight=n) for n in (1, 8, 32)]

@@ -5,6 +5,7 @@ categories   24 categories of uneven size, each with an ability of its own: many
 testlets     items in groups of six; each run shares luck N(0, 1) within a group: outcomes depend given θ
 guessing     half of the items pass with probability c ~ U(0, .4) whatever the ability
 drift        every difficulty walks, 1 logit (sd) over the 52 days; an eighth of the items jump by ±2 on some day
+strong_drift twice that: 2 logits (sd), and a quarter of the items jump
 jump         60 % through, a new model: general ability +2.5 (five times its past spread), the rest as it was
 """
 
@@ -75,17 +76,22 @@ def guessing(seed: int, shape: Shape = PLAIN) -> Lineage:
     return drawn(seed, run_names(shape), items, days_of(shape), probability)
 
 
-def drift(seed: int, shape: Shape = PLAIN) -> Lineage:
-    """Difficulties that move from day to day; some jump once."""
+def drift(seed: int, shape: Shape = PLAIN, strength: float = 1.0) -> Lineage:
+    """Difficulties that move from day to day; some jump once. `strength` multiplies the walk and the jumping share."""
     plain = _truth(seed, shape)
     items, days = item_names(shape), days_of(shape)
-    steps = normals(seed, "drift", items, shape.days) * (DRIFT_SD / np.sqrt(shape.days))
+    steps = normals(seed, "drift", items, shape.days) * (strength * DRIFT_SD / np.sqrt(shape.days))
     moved = np.cumsum(steps, axis=1)
-    changes = uniforms(seeded_keys(seed, "changes", items)) < CHANGED_SHARE
+    changes = uniforms(seeded_keys(seed, "changes", items)) < strength * CHANGED_SHARE
     when = np.floor(uniforms(seeded_keys(seed, "change day", items)) * shape.days)
     sign = np.where(uniforms(seeded_keys(seed, "change sign", items)) < 0.5, -CHANGE, CHANGE)
     moved += np.where(changes[:, None] & (np.arange(shape.days) >= when[:, None]), sign[:, None], 0.0)
     return drawn(seed, run_names(shape), items, days, sigmoid(plain.logits - moved[:, days].T))
+
+
+def strong_drift(seed: int, shape: Shape = PLAIN) -> Lineage:
+    """`drift` at twice the strength."""
+    return drift(seed, shape, 2.0)
 
 
 def jump(seed: int, shape: Shape = PLAIN) -> Lineage:
@@ -129,6 +135,7 @@ REGIMES: dict[str, Callable[[int, Shape], Lineage]] = {
     "testlets": shared_luck,
     "guessing": guessing,
     "drift": drift,
+    "strong_drift": strong_drift,
     "jump": jump,
 }
 
