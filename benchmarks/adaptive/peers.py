@@ -34,7 +34,7 @@ SIZES: tuple[tuple[int, int, int], ...] = ((287, 519, 1), (287, 519, 3))
 LARGE: tuple[tuple[int, int, int], ...] = ((5000, 2000, 1), (5000, 2000, 3))
 CALIBRATORS = ("mirt", "girth", "py-irt")
 ADAPTIVE = (("mirt", 1), ("mirt", 3), ("catsim", 1), ("adaptivetesting", 1))
-LATENCY_STEPS = 60
+LATENCY_STEPS = 130
 RUNS, BUDGETS = 40, (50, 100, 200)
 LEAST_OF_EACH = 3  # outcomes of both kinds: an item without them has no finite estimate in some packages
 
