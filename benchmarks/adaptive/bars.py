@@ -119,9 +119,8 @@ def intervals() -> Iterator[Bar]:
     for name in [*(f"study_{regime}" for regime in REGIMES), *(f"matrix_{matrix}" for matrix in MATRICES)]:
         found = Table(name).coverage()
         everywhere += found
-        mean = sum(found) / len(found) if found else None
-        what = f"coverage, all k together (worst k {min(found):.2f})" if found else "coverage, all k together"
-        by_part.append(Bar(name, what, mean, COVERED_LEAST, True, how))
+        what = f"coverage, worst k (all together {sum(found) / len(found):.2f})" if found else "coverage, worst k"
+        by_part.append(Bar(name, what, min(found, default=None), COVERED_LEAST, True, how))
     mean = sum(everywhere) / len(everywhere) if everywhere else None
     yield Bar("pooled study", "coverage of the 90 % interval", mean, COVERED, True, how)
     yield Bar("pooled study", "coverage of the 90 % interval", mean, COVERED_MOST, missing=how)
