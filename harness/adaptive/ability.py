@@ -49,13 +49,24 @@ class Outcomes:
 
     def information(self, theta: FloatArray) -> FloatArray:
         """I(θ) = P + Aᵀ diag(np(1−p)) A, (..., d, d)."""
-        p = sigmoid(self.logits(theta))
-        weighted = (self.trials * p * (1.0 - p))[..., None] * self.loadings
-        return np.asarray(self.precision + np.swapaxes(self.loadings, -1, -2) @ weighted)
+        return self._information(sigmoid(self.logits(theta)))
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         """∇ℓ(θ), (..., d)."""
-        residual = self.passes - self.trials * sigmoid(self.logits(theta))
+        return self._gradient(theta, sigmoid(self.logits(theta)))
+
+    def newton_step(self, theta: FloatArray) -> FloatArray:
+        """I(θ)⁻¹ ∇ℓ(θ), (..., d), from one evaluation of the probabilities."""
+        p = sigmoid(self.logits(theta))
+        solved = np.linalg.solve(self._information(p), self._gradient(theta, p)[..., None])
+        return np.asarray(solved[..., 0], dtype=np.float64)
+
+    def _information(self, p: FloatArray) -> FloatArray:
+        weighted = (self.trials * p * (1.0 - p))[..., None] * self.loadings
+        return np.asarray(self.precision + np.swapaxes(self.loadings, -1, -2) @ weighted)
+
+    def _gradient(self, theta: FloatArray, p: FloatArray) -> FloatArray:
+        residual = self.passes - self.trials * p
         pulled = (residual[..., None, :] @ self.loadings)[..., 0, :]
         return np.asarray(pulled - (theta - self.mean) @ self.precision)
 
@@ -72,8 +83,7 @@ def maximise(start: FloatArray, seen: Outcomes, tolerance: float = STEP_TOLERANC
     """
     theta, last = start, np.full(start.shape[:-1], np.inf)
     for _ in range(_MAX_STEPS):
-        solved = np.linalg.solve(seen.information(theta), seen.gradient(theta)[..., None])
-        step = np.asarray(solved[..., 0], dtype=np.float64)
+        step = seen.newton_step(theta)
         size = np.asarray(np.abs(step).max(axis=-1), dtype=np.float64)
         suspect = (size > 0.5 * last) | (size > 1.0)
         if suspect.any():

@@ -153,9 +153,9 @@ def select(policy: Policy, state: AbilityState, pending: Sequence[int], lot: Lot
     best = tuple(Candidate(names[at], int(at), float(values[at])) for at in ranking)
     open_items = np.flatnonzero(drawn)
     step = len(state.items) + len(state.withdrawn) + len(in_flight)
-    is_draw = bool(lot.is_draw(np.asarray(step, dtype=np.int64), policy.random_share))
-    index = int(open_items[np.argmax(lot.order[open_items])]) if is_draw else best[0].index
     share = policy.random_share
+    is_draw = share > 0.0 and bool(lot.is_draw(np.asarray(step, dtype=np.int64), share))
+    index = int(open_items[np.argmax(lot.order[open_items])]) if is_draw else best[0].index
     probability = share / len(open_items) + (1.0 - share) * (index == best[0].index)
     return Choice(
         item=names[index],
