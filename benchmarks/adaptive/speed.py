@@ -59,7 +59,7 @@ def measure(name: str) -> dict[str, Any]:
     """One task, in this process: {"value": the worst of what the bar is on, and what else there is to say}."""
     kind, _, size = name.partition("_")
     if kind == "next":
-        return _next(int(size))
+        return time_choices(int(size), DIMS)
     n_runs, n_items = (int(number) for number in size.split("x"))
     return _sparse(n_runs, n_items) if kind == "sparse" else _calibrate(n_runs, n_items)
 
@@ -104,20 +104,23 @@ def _sparse(n_runs: int, n_items: int) -> dict[str, Any]:
     return {"value": peak_gb, "cpu_s": spent, "converged": bank.provenance.convergence.converged}
 
 
-def _next(n_items: int) -> dict[str, Any]:
+def time_choices(n_items: int, d: int, in_flight: int = IN_FLIGHT) -> dict[str, Any]:
+    """Milliseconds of a choice after 100 outcomes with some in flight, and of taking in an outcome; medians."""
     found: dict[str, Any] = {}
     for policy in BARRED_POLICIES:
-        engine, pending = _mid_run(n_items, policy)
+        engine, pending = _mid_run(n_items, d, policy)
+        item = engine.bank.index[pending[0]]
+        pending = pending[:in_flight]
         times = _times(partial(engine.next, pending), REPEATS)
-        observing = _times(partial(engine.state.observe, engine.bank.index[pending[0]], 1), REPEATS // 4)
+        observing = _times(partial(engine.state.observe, item, 1), REPEATS // 4)
         found[policy] = round(statistics.median(times) * 1e3, 4)
         found[f"{policy}, 99 %"] = round(statistics.quantiles(times, n=100)[-1] * 1e3, 4)
         found[f"{policy}, take in an outcome"] = round(statistics.median(observing) * 1e3, 4)
     return {"value": max(found[policy] for policy in BARRED_POLICIES), **found}
 
 
-def _mid_run(n_items: int, policy: str) -> tuple[AdaptiveEngine, list[str]]:
-    bank = _made_up(n_items)
+def _mid_run(n_items: int, d: int, policy: str) -> tuple[AdaptiveEngine, list[str]]:
+    bank = _made_up(n_items, d)
     rng = np.random.default_rng(2)
     engine = AdaptiveEngine(bank, EngineSettings(policy=policy_named(policy), stops=(), seed=1))
     pending: list[str] = []
@@ -131,17 +134,17 @@ def _mid_run(n_items: int, policy: str) -> tuple[AdaptiveEngine, list[str]]:
     return engine, pending
 
 
-def _made_up(n_items: int) -> Bank:
+def _made_up(n_items: int, d: int) -> Bank:
     """A bank of the right size with item covariances: how it was come by does not matter to a choice."""
     rng = np.random.default_rng(3)
     return replace(
         prior_bank([f"item-{index}" for index in range(n_items)]),
-        alpha=rng.normal(0.6, 0.5, (n_items, DIMS)),
+        alpha=rng.normal(0.6, 0.5, (n_items, d)),
         beta=rng.normal(0.0, 1.4, n_items),
-        prior_mean=np.zeros(DIMS),
-        prior_covariance=np.eye(DIMS),
+        prior_mean=np.zeros(d),
+        prior_covariance=np.eye(d),
         calibrated=np.ones(n_items, dtype=np.bool_),
-        item_covariance=np.tile(0.02 * np.eye(DIMS + 1), (n_items, 1, 1)),
+        item_covariance=np.tile(0.02 * np.eye(d + 1), (n_items, 1, 1)),
     )
 
 
