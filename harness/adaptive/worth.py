@@ -8,17 +8,19 @@ from harness.adaptive.arrays import FloatArray, sigmoid
 from harness.adaptive.bank import Bank
 
 DEAD_SHARE = 0.1  # of the mean item's information: under it an item is dead weight
-_NODES = 31
+_REACH, _NODES = 8.0, 241  # standard deviations, and points within them
 
 
 def expected_information(bank: Bank) -> FloatArray:
     """E_θ[p(1−p)] · αᵀΣα under the bank's prior θ ~ N(m, Σ), (N,), ≥ 0, without unit.
 
     It is the first-order share by which one outcome shrinks the variance of the item's own logit direction. The
-    logit is normal with mean α·m − β and variance αᵀΣα, so the expectation is one integral per item, by
-    Gauss–Hermite quadrature.
+    logit is normal with mean α·m − β and variance s² = αᵀΣα, so the expectation is one integral per item, by the
+    trapezoidal rule with steps h = 1/15: its error falls as exp(−2π²/(s h)), under 1e-6 up to s = 20. (Gauss–Hermite
+    rules of a handful of points miss a p(1−p) that is narrow beside s by many per cent.)
     """
-    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    nodes = np.linspace(-_REACH, _REACH, _NODES)
+    weights = np.exp(-0.5 * nodes**2)
     spread = np.einsum("nd,de,ne->n", bank.alpha, bank.prior_covariance, bank.alpha)
     centre = bank.alpha @ bank.prior_mean - bank.beta
     p = sigmoid(centre[:, None] + np.sqrt(spread)[:, None] * nodes)
