@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.importers.container import Archive
 from harness.importers.json_stream import Member
-from harness.importers.reports import broken, document, listed, mapping, unread
+from harness.importers.reports import documents, listed, mapping, unread
 from harness.importers.shape import shape
 from harness.importers.steps import number, text
 from harness.records.archive import (
@@ -52,13 +52,11 @@ class AtifImporter:
 
     def read(self, archive: Archive, options: ImportOptions) -> Iterator[ArchiveItem]:
         known: set[str] = set()
-        for name in _files(archive):
-            try:
-                source, value = document(archive, name)
-                check_version(value, archive.place(name))
-            except ArchiveError as error:
-                yield broken(error)
+        for found in documents(archive, _files(archive), check_version):
+            if isinstance(found, Finding):
+                yield found
                 continue
+            source, value = found.source, found.value
             if not is_trajectory(value):
                 yield unread(Member((), None, source), "a trajectory needs schema_version, agent and steps")
                 continue

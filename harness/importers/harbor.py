@@ -17,12 +17,11 @@ from harness.importers.atif import atif_steps, chat_usage, check_version, envelo
 from harness.importers.consistency import instant
 from harness.importers.container import Archive
 from harness.importers.json_stream import Member
-from harness.importers.reports import broken, document, listed, mapping, unread
+from harness.importers.reports import documents, listed, mapping, unread
 from harness.importers.shape import named, shape
 from harness.importers.steps import number, text, verdict
 from harness.records.archive import (
     ArchiveEpisode,
-    ArchiveError,
     ArchiveItem,
     ArchiveRun,
     ArchiveTask,
@@ -36,6 +35,7 @@ from harness.records.archive import (
 from harness.records.vocabulary import Actor, Outcome, Reason, StopReason
 
 MISSING = ("image digests", "exit codes and durations of commands", "attempts before a retry, and their cost")
+_TRAJECTORY = ["agent", "trajectory.json"]
 _TRIAL = ("task_name", "trial_name", "agent_info")
 _REFERENCE_AGENTS = frozenset({"oracle"})
 _STOPS = {
@@ -69,12 +69,11 @@ class HarborImporter:
         names = named(archive.names, "result.json") or list(archive.names)
         known: set[str] = set()
         repeats: Counter[tuple[str, str]] = Counter()
-        for name in names:
-            try:
-                source, value = document(archive, name)
-            except ArchiveError as error:
-                yield broken(error)
+        for found in documents(archive, names):
+            if isinstance(found, Finding):
+                yield found
                 continue
+            name, source, value = found.name, found.source, found.value
             if not isinstance(value, dict) or not all(field in value for field in _TRIAL):
                 if not _is_job(value):
                     yield unread(Member((), None, source), "a trial needs task_name, trial_name and agent_info")
@@ -182,22 +181,16 @@ class _Trial:
         return [step for _, trajectory in trajectories for step in atif_steps(trajectory, self.actor)]
 
     def _trajectories(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        for name in self.archive.below(self.folder):
-            if name.rpartition("/")[2] != "trajectory.json" or name.split("/")[-2:-1] != ["agent"]:
-                continue
-            try:
-                _, value = document(self.archive, name)
-                check_version(value, self.archive.place(name))
-            except ArchiveError as error:
-                self.findings.append(broken(error))
-                continue
-            if is_trajectory(value):
-                yield name, value
+        names = [name for name in self.archive.below(self.folder) if name.split("/")[-2:] == _TRAJECTORY]
+        for found in documents(self.archive, names, check_version):
+            if isinstance(found, Finding):
+                self.findings.append(found)
+            elif is_trajectory(found.value):
+                yield found.name, found.value
             else:
                 what = "not a trajectory: it needs schema_version, agent and steps"
-                self.findings.append(
-                    Finding(rule="archive.foreign", place=self.archive.place(name), what=what, unread=True)
-                )
+                place = self.archive.place(found.name)
+                self.findings.append(Finding(rule="archive.foreign", place=place, what=what, unread=True))
 
     def _graded(self) -> tuple[Outcome, Reason | None, str, float | None, Claim]:
         value = self.value

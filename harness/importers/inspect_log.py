@@ -14,7 +14,7 @@ from typing import Any
 from harness.importers.container import Archive
 from harness.importers.inspect_sample import sample_steps, sample_usage
 from harness.importers.json_stream import Member
-from harness.importers.reports import broken, document, listed, mapping, unread
+from harness.importers.reports import document, documents, listed, mapping, unread
 from harness.importers.shape import only_file, shape
 from harness.importers.steps import number, text, verdict
 from harness.records.archive import (
@@ -79,13 +79,8 @@ def _read_zip(archive: Archive, options: ImportOptions) -> Iterator[ArchiveItem]
     header = mapping(document(archive, name)[1])
     log = _Log(header, archive.place(name), options)
     yield log.run()
-    for sample in archive.below("samples"):
-        try:
-            source, value = document(archive, sample, _MOST_SAMPLE)
-        except ArchiveError as error:
-            yield broken(error)
-            continue
-        yield log.episode(Member((), value, source))
+    for found in documents(archive, archive.below("samples"), most=_MOST_SAMPLE):
+        yield found if isinstance(found, Finding) else log.episode(Member((), found.value, found.source))
 
 
 def _read_json(archive: Archive, name: str, options: ImportOptions) -> Iterator[ArchiveItem]:

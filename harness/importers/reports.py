@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from harness.importers.container import MOST_WHOLE, Archive
@@ -57,3 +58,30 @@ def document(archive: Archive, name: str, most: int = MOST_WHOLE) -> tuple[Sourc
     except (RecursionError, ValueError) as error:
         what = "nested too deeply to read" if isinstance(error, RecursionError) else str(error)
         raise ArchiveError(what, place=place, remedy="leave it out") from error
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """A small JSON file of an archive, whole: its `name` there, its `source` and its `value`."""
+
+    name: str
+    source: SourceRef
+    value: Any
+
+
+def documents(
+    archive: Archive, names: Iterable[str], check: Callable[[Any, str], None] | None = None, most: int = MOST_WHOLE
+) -> Iterator[Document | Finding]:
+    """The files that can be read, and of the others what is wrong with them: one broken file costs no other.
+
+    `check` is given a value and its place, and raises ArchiveError for what this version does not read.
+    """
+    for name in names:
+        try:
+            source, value = document(archive, name, most)
+            if check is not None:
+                check(value, archive.place(name))
+        except ArchiveError as error:
+            yield broken(error)
+        else:
+            yield Document(name, source, value)

@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.importers.container import Archive
 from harness.importers.json_stream import Member
-from harness.importers.reports import broken, document, listed, mapping, unread
+from harness.importers.reports import documents, listed, mapping, unread
 from harness.importers.shape import named, only_file, shape
 from harness.importers.steps import said
 from harness.records.archive import (
@@ -26,6 +26,7 @@ from harness.records.archive import (
     ArchiveTask,
     Basis,
     Claim,
+    Finding,
     ImportOptions,
     Recognition,
     SourceRef,
@@ -132,18 +133,11 @@ _Verdict = tuple[Outcome, Reason | None, str, Claim]
 
 
 def _reports(archive: Archive, names: list[str], patches: _Predictions, own: _Instances) -> Iterator[ArchiveItem]:
-    for name in names:
-        try:
-            source, value = document(archive, name)
-        except ArchiveError as error:
-            yield broken(error)
+    for found in documents(archive, names, _check_version):
+        if isinstance(found, Finding):
+            yield found
             continue
-        if value.get("schema_version") not in _KNOWN_SCHEMAS:
-            raise ArchiveError(
-                f"schema_version {value['schema_version']!r} is not known; this version reads 2",
-                place=f"{archive.place(name)}: schema_version",
-                remedy="use a newer Assay",
-            )
+        name, source, value = found.name, found.source, found.value
         lists = {key: [str(id_) for id_ in listed(value.get(key))] for key in (*_LISTS, "incomplete_ids")}
         model = patches.model or name.rpartition("/")[2].partition(".")[0]
         planned = sorted({id_ for ids in lists.values() for id_ in ids})
@@ -155,6 +149,16 @@ def _reports(archive: Archive, names: list[str], patches: _Predictions, own: _In
                 yield own.episode(run.key, instance, patches)
             elif instance not in lists["incomplete_ids"]:
                 yield _episode(run.key, instance, source, _listed(instance, lists), patches.patch(instance))
+
+
+def _check_version(value: Any, place: str) -> None:
+    version = mapping(value).get("schema_version")
+    if version not in _KNOWN_SCHEMAS:
+        raise ArchiveError(
+            f"schema_version {version!r} is not known; this version reads 2",
+            place=f"{place}: schema_version",
+            remedy="use a newer Assay",
+        )
 
 
 def _listed(instance: str, lists: Mapping[str, list[str]]) -> _Verdict:
@@ -180,17 +184,15 @@ class _Instances:
         self._model: str | None = None
 
     def read(self, archive: Archive, names: list[str]) -> Iterator[ArchiveItem]:
-        for name in names:
-            try:
-                source, value = document(archive, name)
-            except ArchiveError as error:
-                yield broken(error)
+        for found in documents(archive, names):
+            if isinstance(found, Finding):
+                yield found
                 continue
-            parts = name.split("/")
+            parts, source = found.name.split("/"), found.source
             self._model = self._model or (parts[-3] if len(parts) > 2 else None)
-            log = f"{name.rpartition('/')[0]}/test_output.txt".lstrip("/")
+            log = "/".join([*parts[:-1], "test_output.txt"])
             said_not_applied = log in archive and _NOT_APPLIED in archive.read(log)
-            for instance, report in mapping(value).items():
+            for instance, report in mapping(found.value).items():
                 if isinstance(report, dict) and "resolved" in report:
                     self.found[instance] = (_reported(report, said_not_applied), source, report)
                 else:

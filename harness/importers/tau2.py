@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.importers.container import Archive
 from harness.importers.json_stream import Member
-from harness.importers.reports import broken, document, listed, mapping, unread
+from harness.importers.reports import documents, listed, mapping, unread
 from harness.importers.shape import named, only_file, shape
 from harness.importers.steps import answered, called, declared, model_call, number, said, text, verdict
 from harness.importers.tau2_labels import Labels
@@ -345,13 +345,8 @@ def _folder(archive: Archive, header_name: str, header: Mapping[str, Any], resul
             yield Finding(
                 rule="archive.inventory", place=archive.place(header_name), what=f"simulation {id_!r} {where}"
             )
-    for name in files.values():
-        try:
-            source, value = document(archive, name)
-        except ArchiveError as error:
-            yield broken(error)
-            continue
-        yield results.episode(Member((), value, source))
+    for found in documents(archive, files.values()):
+        yield found if isinstance(found, Finding) else results.episode(Member((), found.value, found.source))
 
 
 def _stem(name: str) -> str:

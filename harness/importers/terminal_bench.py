@@ -13,17 +13,17 @@ from typing import Any
 
 from harness.importers.container import Archive
 from harness.importers.json_stream import Member
-from harness.importers.reports import broken, document, mapping, unread
+from harness.importers.reports import document, documents, mapping, unread
 from harness.importers.shape import Shape, named, only_file, shape
 from harness.importers.steps import count, text, verdict
 from harness.records.archive import (
     ArchiveEpisode,
-    ArchiveError,
     ArchiveItem,
     ArchiveRun,
     ArchiveTask,
     Basis,
     Claim,
+    Finding,
     ImportOptions,
     Recognition,
 )
@@ -107,12 +107,11 @@ def _read_trials(archive: Archive, names: list[str]) -> Iterator[ArchiveItem]:
     run = _run(folder or "run", metadata)
     yield run
     repeats: Counter[str] = Counter()
-    for name in names:
-        try:
-            source, value = document(archive, name)
-        except ArchiveError as error:
-            yield broken(error)
+    for found in documents(archive, names):
+        if isinstance(found, Finding):
+            yield found
             continue
+        source, value = found.source, found.value
         if not _is_record(value):
             yield unread(Member((), None, source), "a trial needs task_id, trial_name and is_resolved")
             continue
