@@ -52,6 +52,9 @@ class Preparation:
     simulated: Simulated | None = None
 
 
+MOST_SLOTS = 1_000_000  # the plan of every slot is held in memory: about 300 bytes each
+
+
 def prepare(request: RunRequest, stack: ExitStack, priced_on: date | None = None) -> Preparation:
     """Find and check what a request names. A simulated service, if asked for, lives as long as `stack`.
 
@@ -59,6 +62,11 @@ def prepare(request: RunRequest, stack: ExitStack, priced_on: date | None = None
     """
     whole = load_suite(request.suite)
     suite = select(whole, request.tasks)
+    if len(suite.tasks) * request.repeats > MOST_SLOTS:
+        raise ConfigError(
+            f"{len(suite.tasks):,} tasks {request.repeats:,} times are more than {MOST_SLOTS:,} trials in one run",
+            remedy="give fewer repeats, or make several runs",
+        )
     require_locked(suite)
     graders = find_graders(suite)
     plugin = find_solver(request.solver, request.solver_options)

@@ -10,9 +10,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, Strict, ValidationError, field_validator, model_validator
 
 from harness.formats.toml_lines import key_lines, nearest_line
 from harness.records.base import Record
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 DEFAULT_STORE = ".assay"
+
+# TOML and Python have types: `repeats = "2"` or `concurrency = true` is a slip, not a number.
+Whole = Annotated[int, Strict()]
+Number = Annotated[float, Strict()]
+Flag = Annotated[bool, Strict()]
 
 
 class Request(Record):
@@ -44,17 +49,17 @@ class AdaptiveRequest(Request):
     The run stops at `stop` graded tasks, or before that at one of the others.
     """
 
-    stop: int = Field(default=200, gt=0)
-    stop_se: float | None = Field(default=None, gt=0)  # percentage points
-    stop_cost: float | None = Field(default=None, gt=0)  # USD, of all attempts
-    stop_seconds: float | None = Field(default=None, gt=0)  # on the solvers' clocks, added up
+    stop: Whole = Field(default=200, gt=0)
+    stop_se: Number | None = Field(default=None, gt=0)  # percentage points
+    stop_cost: Number | None = Field(default=None, gt=0)  # USD, of all attempts
+    stop_seconds: Number | None = Field(default=None, gt=0)  # on the solvers' clocks, added up
     stop_decision: str | None = None  # BASELINE:MARGIN, a run of the same store or a rate: 20251130-101500-ab12cd:2pp
     policy: str = "d_optimal"
     estimator: str | None = None  # None: hybrid, or what `auto` found
     history: str | None = None
     bank: str | None = None
-    dims: int | None = Field(default=None, gt=0)  # None: chosen by held-out likelihood
-    seed: int = 0
+    dims: Whole | None = Field(default=None, gt=0)  # None: chosen by held-out likelihood
+    seed: Whole = 0
 
     @field_validator("stop_decision")
     @classmethod
@@ -67,9 +72,9 @@ class AdaptiveRequest(Request):
 class SimulationRequest(Request):
     """Serve the simulated model on loopback for this run, and let its past agents be the history."""
 
-    agents: int = Field(default=300, gt=1)
-    seed: int = 7
-    faults: float = Field(default=0.0, ge=0, le=1)  # share of answers that come as 429, slow, or cut
+    agents: Whole = Field(default=300, gt=1)
+    seed: Whole = 7
+    faults: Number = Field(default=0.0, ge=0, le=1)  # share of answers that come as 429, slow, or cut
 
 
 MOST_REPEATS = 10_000  # of a task in one run: the plan of every slot is held in memory
@@ -87,17 +92,17 @@ class RunRequest(Request):
     api_key_env: str = "OPENAI_API_KEY"
     scaffold: str | None = None
     agent: str | None = None
-    repeats: int = Field(default=1, gt=0, le=MOST_REPEATS)
-    concurrency: int = Field(default=4, gt=0)
+    repeats: Whole = Field(default=1, gt=0, le=MOST_REPEATS)
+    concurrency: Whole = Field(default=4, gt=0)
     budget: Budget = Budget()
-    retries: int = Field(default=1, ge=0)
-    seed: int = 0
+    retries: Whole = Field(default=1, ge=0)
+    seed: Whole = 0
     adaptive: AdaptiveRequest | None = None
     simulation: SimulationRequest | None = None
-    stream: bool = False  # ask the model service for streamed answers
+    stream: Flag = False  # ask the model service for streamed answers
     prices: str | None = None  # a price table (TOML); genai-prices when None
-    allow_unknown_price: bool = False  # run without cost budgets when the price is unknown
-    preflight: bool = True  # ask the model service for its models before anything begins
+    allow_unknown_price: Flag = False  # run without cost budgets when the price is unknown
+    preflight: Flag = True  # ask the model service for its models before anything begins
     secrets: tuple[str, ...] = ()  # further environment variables whose values must never be stored
     store: str = Field(default=DEFAULT_STORE, min_length=1)
 

@@ -40,7 +40,7 @@ def disk_full(place: Path) -> StoreError:
     return StoreError(
         "the disk is full; this write was not stored, everything stored before it is intact",
         place=str(place),
-        remedy="free space, then resume the run",
+        remedy="free space, then do it again (a run: assay resume)",
     )
 
 
@@ -65,7 +65,7 @@ def _from_sqlite(error: sqlite3.Error, place: Path) -> StoreError:
         return StoreError("the store cannot be written to", place=str(place), remedy="check owner and permissions")
     if primary == sqlite3.SQLITE_CANTOPEN:
         return StoreError(
-            "the database cannot be opened: a database in use keeps files beside it, also when it is only read",
+            "the database cannot be opened: its log was not read in before, and cannot be where nothing can be written",
             place=str(place),
             remedy="copy the store to where it can be written, and read the copy",
         )
@@ -77,6 +77,7 @@ def _from_sqlite(error: sqlite3.Error, place: Path) -> StoreError:
 def _from_system(error: OSError, place: Path) -> StoreError:
     if error.errno in _DISK_FULL:
         return disk_full(place)
-    return StoreError(
-        f"{error.strerror or error}", place=str(error.filename or place), remedy="check owner, permissions and disk"
-    )
+    # A file inside the place says more than the place; one beside it is a temporary that the user never named.
+    inside = error.filename is not None and place in Path(str(error.filename)).parents
+    where = error.filename if inside else place
+    return StoreError(f"{error.strerror or error}", place=str(where), remedy="check owner, permissions and disk")

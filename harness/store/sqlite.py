@@ -7,6 +7,7 @@ has one writer, the owner of its run; a second one is caught by the key of its e
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -43,6 +44,16 @@ _BUSY_S = 30.0
 _PAGE = 500  # events read per step of an iteration: the lock is not held while the caller works
 
 
+def _address(path: Path) -> str:
+    """The database's URI. On a medium that cannot be written to (an archive of evidence) nobody else can change it
+    either, so SQLite is told to do without the files it otherwise keeps beside it; a log that was never read in still
+    needs them.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    sealed = not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
+    return f"{path.resolve().as_uri()}{'?mode=ro&immutable=1' if sealed else ''}"
+
+
 class SqliteStore:
     """An :class:`harness.protocols.EvidenceStore` in `folder`, opened or created. Raises StoreError."""
 
@@ -57,7 +68,12 @@ class SqliteStore:
         self.blobs = BlobFolder(self.folder / "blobs")
         with explained(self.path):
             self._connection = sqlite3.connect(
-                self.path, timeout=busy_s, isolation_level=None, check_same_thread=False, cached_statements=64
+                _address(self.path),
+                uri=True,
+                timeout=busy_s,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=64,
             )
         try:
             with explained(self.path):

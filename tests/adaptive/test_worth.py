@@ -29,7 +29,7 @@ def test_expected_information_is_the_mean_over_the_prior(seed: int, d: int) -> N
 
 
 def test_steep_items_are_not_overrated() -> None:
-    """Beside a spread of 20 logits p(1−p) is a spike of area 1, which a rule of a few points may miss or hit squarely."""
+    """Beside a spread of 20 logits p(1−p) is a spike of area 1, which a rule of a few points may miss or hit."""
     bank = replace(random_bank(1, n=3, d=1), beta=np.array([0.0, 7.0, 30.0]), alpha=np.full((3, 1), 20.0))
     bank = replace(bank, prior_mean=np.zeros(1), prior_covariance=np.eye(1))
     spikes = norm(0, 20).pdf(bank.beta) * 400

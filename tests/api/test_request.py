@@ -138,3 +138,12 @@ def test_baselines_as_they_are_written() -> None:
 def test_a_plan_that_no_memory_holds_is_refused() -> None:
     with pytest.raises(ConfigError, match="10000"):
         RunRequest(suite="terminal", repeats=1_000_000_000)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"concurrency": True}, {"concurrency": "4"}, {"repeats": "2"}, {"preflight": "no"}, {"adaptive": {"stop": "200"}}],
+)
+def test_a_value_of_another_type_is_refused_and_not_read_as_what_it_may_mean(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="should be a valid"):
+        RunRequest(suite="terminal", **wrong)

@@ -203,3 +203,17 @@ def test_spans_of_time(text: str, expected: float) -> None:
 def test_what_is_no_span_of_time(text: str) -> None:
     with pytest.raises(ConfigError, match="--window"):
         days(text, "--window")
+
+
+def test_a_bank_that_cannot_be_written_is_named_as_the_user_named_it(history: Path) -> None:
+    ended = assay("calibrate", history, "--out", "/proc/bank.npz", "--dims", "rasch", "--no-backtest")
+    assert ended.code == 2
+    assert "/proc/bank.npz: the bank cannot be written" in ended.err
+    assert "partial" not in ended.err
+
+
+def test_a_file_that_is_no_bank_gets_no_advice_to_load_it_unsafely() -> None:
+    ended = assay("bank", "show", "/bin/ls")
+    assert ended.code == 2
+    assert "not a bank file" in ended.err
+    assert "pickle" not in ended.err

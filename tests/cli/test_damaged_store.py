@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from harness.cli.exits import Exit
 from harness.cli.verify import app
 from harness.store.sqlite import SqliteStore
+from tests.store.samples import draft, run_row
 
 
 @pytest.mark.parametrize("as_json", [False, True])
@@ -32,3 +34,19 @@ def test_verify_says_what_can_still_be_read(tmp_path: Path, as_json: bool) -> No
         assert "damaged" in found.stdout
         assert "nothing can be read of it" in found.stdout
         assert "keep a copy" in found.stdout
+
+
+def test_damage_found_while_reading_is_a_broken_event(tmp_path: Path) -> None:
+    with SqliteStore(tmp_path) as store:
+        store.create_run(run_row())
+        for number in range(400):
+            store.append([draft("run-a", payload={"number": number, "filling": "x" * 200})])
+    path = tmp_path / "evidence.db"
+    data = bytearray(path.read_bytes())
+    middle = len(data) // 8192 * 4096
+    data[middle : middle + 4 * 4096] = os.urandom(4 * 4096)
+    path.write_bytes(bytes(data))
+    found = CliRunner().invoke(app, ["latest", "--store", str(tmp_path)])
+    assert found.exit_code == Exit.ALERT, found.output
+    assert "the database is damaged" in found.stdout
+    assert "BROKEN" in found.stdout

@@ -94,6 +94,12 @@ def test_writing_is_whole_or_not_at_all(store: MemoryStore, tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.csv", "out.csv", "out.csv.gz"]
 
 
+def test_a_place_that_cannot_be_written_is_named_and_not_the_temporary_beside_it(store: MemoryStore) -> None:
+    with pytest.raises(StoreError) as refused:
+        write_csv(flat_rows(store, "run-a"), "/proc/x.csv")
+    assert refused.value.place == "/proc/x.csv"
+
+
 def test_our_export_reads_back_as_history(store: MemoryStore, tmp_path: Path) -> None:
     write_csv(flat_rows(store, "run-a"), tmp_path / "runs.csv")
     history = read_history(tmp_path / "runs.csv")

@@ -241,6 +241,28 @@ def test_a_full_database_says_so_and_loses_nothing(tmp_path: Path) -> None:
         assert (event.seq, event.previous) == (len(kept), kept[-1].hash)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
+def test_a_store_on_a_read_only_medium_can_be_read(tmp_path: Path) -> None:
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(tmp_path)], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip(f"no mount: {mounted.stderr.decode(errors='replace')}")
+    try:
+        with SqliteStore(tmp_path) as store:
+            store.create_run(run_row())
+            (event,) = store.append([draft("run-a")])
+            blob = store.put_blob(b"body")
+        subprocess.run(["mount", "-o", "remount,ro", str(tmp_path)], check=True)
+        with SqliteStore(tmp_path) as sealed:
+            assert list(sealed.events("run-a")) == [event]
+            assert sealed.blob(blob) == b"body"
+            assert verify_run(sealed, "run-a").ok
+            assert not sealed.owned("run-a")
+            with pytest.raises(StoreError, match="cannot be written to"):
+                sealed.append([draft("run-a")])
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 def test_a_full_file_system_says_so_and_loses_nothing(tmp_path: Path) -> None:
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(tmp_path)], capture_output=True)
