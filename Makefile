@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 SUITE := tasks/terminal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test audit bench clean
+.PHONY: help setup demo test explore audit bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -46,6 +46,9 @@ test: setup $(STAMP)-adapters ## lint, types, layers and all tests, the Docker o
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest
+
+explore: setup $(STAMP)-adapters ## the tests without the engine, with new random examples
+	HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -m "not docker"
 
 audit: setup ## gold, null and mutants over the whole bundled suite, as one cycle
 	$(BIN)/assay audit all --suite terminal --count-mutants declared

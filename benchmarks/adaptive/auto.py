@@ -11,8 +11,8 @@ from benchmarks.adaptive.scores import Scores
 from harness.adaptive.bank import Bank
 from harness.adaptive.calibration.settings import Candidate
 from harness.adaptive.estimators.protocol import Moments
+from harness.adaptive.planning.auto import PlanningSettings, auto_settings, planned
 from harness.adaptive.planning.backtest import BacktestSettings, default_checkpoints
-from harness.adaptive.planning.planning import PlanningSettings, auto_settings, planned
 from harness.adaptive.planning.trajectories import Study, Trajectories, run_study
 
 LABEL = "auto"

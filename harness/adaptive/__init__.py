@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         full_run_due,
         item_drift,
     )
-    from harness.adaptive.planning.planning import PlanningSettings, auto_settings, planned
+    from harness.adaptive.planning.auto import PlanningSettings, auto_settings, planned
     from harness.adaptive.policies import DOptimal, PassRate, Policy, Random, policy_named
     from harness.adaptive.populations.simulate import Population, simulate_population
     from harness.adaptive.provenance import Convergence, Provenance
@@ -70,7 +70,7 @@ _HOMES = {
     "estimators": "Estimate Estimator Hybrid PIrt PosteriorPredictive estimator_named",
     "calibration.likelihood": "Priors",
     "maintenance": "DriftState Finding FindingKind Severity ability_range full_run_check full_run_due item_drift",
-    "planning.planning": "PlanningSettings auto_settings planned",
+    "planning.auto": "PlanningSettings auto_settings planned",
     "policies": "DOptimal PassRate Policy Random policy_named",
     "drift": "BankComparison ItemDrift compare_banks",
     "fit_report": "FitReport",

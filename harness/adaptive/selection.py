@@ -128,6 +128,45 @@ def view_of(state: AbilityState, pending: Sequence[int], keys: KeyArray) -> View
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Picked:
+    """What rules 1 to 4 give, each (...,): the `item`, the policy's own `best`, the `probability` with which the item
+    was chosen given all before, and the number of items that were `open`. Without an open item the item means nothing.
+    """
+
+    item: IntArray
+    best: IntArray
+    probability: FloatArray
+    open: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """What is chosen from, `...` as in `View`: `values` and the `pool` they hold for, all that is `open` to a draw, and
+    the seeded keys `ties` and `order`, all (..., N).
+    """
+
+    values: FloatArray
+    pool: BoolArray
+    open: BoolArray
+    ties: KeyArray
+    order: KeyArray
+
+
+def pick(offer: Offer, is_draw: BoolArray, share: float) -> Picked:
+    """One item for each agent; `is_draw` (...,) says whose step is a draw, `share` the policy's random share."""
+    values = np.where(offer.pool, offer.values, -np.inf)
+    largest = values.max(axis=-1, keepdims=True)
+    tied = offer.pool & (values >= largest - TIE * np.abs(largest))
+    best = np.where(tied, offer.ties, 0).argmax(axis=-1)
+    item = best
+    if is_draw.any():
+        item = np.where(is_draw, np.where(offer.open, offer.order, 0).argmax(axis=-1), best)
+    count = np.maximum(offer.open.sum(axis=-1), 1)
+    probability = share / count + (1.0 - share) * (item == best)
+    return Picked(np.asarray(item), np.asarray(best), np.asarray(probability), np.asarray(count))
+
+
 def select(policy: Policy, state: AbilityState, pending: Sequence[int], lot: Lot, top: int = 5) -> Choice:
     """The choice from a pool that is not empty.
 
@@ -148,37 +187,30 @@ def select(policy: Policy, state: AbilityState, pending: Sequence[int], lot: Lot
             place=f"policy {policy.name!r}",
             remedy="A policy returns one finite number per item of the pool",
         )
-    names, pool = state.bank.item_ids, np.flatnonzero(view.pool)
-    ranking = pool[_ranked(values[pool], lot.ties[pool], top)]
-    best = tuple(Candidate(names[at], int(at), float(values[at])) for at in ranking)
-    open_items = np.flatnonzero(drawn)
-    step = len(state.items) + len(state.withdrawn) + len(in_flight)
     share = policy.random_share
+    step = len(state.items) + len(state.withdrawn) + len(in_flight)
     is_draw = share > 0.0 and bool(lot.is_draw(np.asarray(step, dtype=np.int64), share))
-    index = int(open_items[np.argmax(lot.order[open_items])]) if is_draw else best[0].index
-    probability = share / len(open_items) + (1.0 - share) * (index == best[0].index)
+    picked = pick(Offer(values, view.pool, drawn, lot.ties, lot.order), np.asarray(is_draw), share)
+    names, index = state.bank.item_ids, int(picked.item)
+    ranking = _ranked(np.where(view.pool, values, -np.inf), int(picked.best), min(top, int(view.pool.sum())))
     return Choice(
         item=names[index],
         index=index,
         value=float(values[index]) if np.isfinite(values[index]) else 0.0,
-        candidates=best,
+        candidates=tuple(Candidate(names[at], at, float(values[at])) for at in ranking),
         theta=tuple(state.theta.tolist()),
         logdet_information=-float(np.linalg.slogdet(view.covariance)[1]),
         policy=policy.name,
         seed=lot.seed,
         executed=len(state.items),
         pending=tuple(names[item] for item in in_flight),
-        pool=len(pool),
-        draw=Draw(float(probability), len(open_items), is_draw),
+        pool=int(view.pool.sum()),
+        draw=Draw(float(picked.probability), int(picked.open), is_draw),
     )
 
 
-def _ranked(values: FloatArray, keys: KeyArray, top: int) -> list[int]:
-    """Indices of the `top` largest values, best first, the head settled by rules 3 and 4."""
-    largest = values.max()
-    tied = np.flatnonzero(values >= largest - TIE * abs(largest))
-    head = int(tied[np.argmax(keys[tied])])
-    count = min(top, len(values))
+def _ranked(values: FloatArray, head: int, count: int) -> list[int]:
+    """Positions of the `count` largest of `values` (N,), best first, the `head` before those that tie with it."""
     best = np.argpartition(-values, count)[: count + 1] if len(values) > count + 1 else np.arange(len(values))
     rest = sorted((int(at) for at in best if at != head), key=lambda at: (-values[at], at))
     return [head, *rest[: count - 1]]

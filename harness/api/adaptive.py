@@ -191,7 +191,7 @@ def means_of(policy: str, estimator: str | None, bank: Bank, stop: int) -> Means
     """
     if policy == AUTO:
         # What plans can calibrate as well, with an optimiser that a coordinator should not carry for nothing.
-        from harness.adaptive.planning.planning import auto_settings
+        from harness.adaptive.planning.auto import auto_settings
 
         found = auto_settings(bank, min(stop, len(bank)))
         if estimator is None:

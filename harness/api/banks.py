@@ -15,7 +15,7 @@ from harness.adaptive.calibration.cells import DENSE_FILL
 from harness.adaptive.calibration.likelihood import Priors
 from harness.adaptive.calibration.sparse import SparseResponses
 from harness.adaptive.errors import AdaptiveError
-from harness.adaptive.planning.planning import PlanningSettings, planned
+from harness.adaptive.planning.auto import PlanningSettings, planned
 from harness.adaptive.responses import Responses
 from harness.api.calibrating import UNUSABLE, CalibrationRequest
 from harness.records.errors import AssayError, ConfigError

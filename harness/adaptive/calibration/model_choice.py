@@ -38,9 +38,14 @@ def hidden_cells(counts: Counts, run_ids: Sequence[str], item_ids: Sequence[str]
     return np.asarray(uniforms(keys) < share)
 
 
+def affordable(dims: Candidate, n_runs: int) -> bool:
+    """Whether so many runs can tell d abilities: d at most a quarter of them."""
+    return dims == "rasch" or dims <= n_runs // 4
+
+
 def allowed_candidates(settings: CalibrationSettings, n_runs: int) -> list[Candidate]:
     """The candidates with d at most a quarter of the runs; raises CalibrationError if there is none."""
-    allowed = [dims for dims in settings.candidates if dims == "rasch" or dims <= n_runs // 4]
+    allowed = [dims for dims in settings.candidates if affordable(dims, n_runs)]
     if not allowed:
         raise CalibrationError(
             f"no candidate d fits {n_runs} runs (at most a quarter of them)",

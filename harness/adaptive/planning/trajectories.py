@@ -19,7 +19,7 @@ from harness.adaptive.errors import EngineError
 from harness.adaptive.estimators.protocol import Estimator, Moments, allowed
 from harness.adaptive.evidence import Evidence
 from harness.adaptive.policies.protocol import Policy, View
-from harness.adaptive.selection import TIE, Lot, preferred
+from harness.adaptive.selection import Lot, Offer, pick, preferred
 from harness.adaptive.state import downdate
 
 STUDY_TOLERANCE = 1e-8  # of θ̂ in a study: far under what could turn a choice that is no tie
@@ -141,7 +141,7 @@ class _Table:
 
     def choose(self, waiting: Sequence[IntArray]) -> IntArray:
         """The next item of every agent, (A,); −1 for an agent that has none."""
-        bank, share, at = self._bank, self._policy.random_share, self.chosen
+        bank, at = self._bank, self.chosen
         probability = bank.probability(self.theta)
         pool = preferred(self._open, bank.calibrated)
         view = View(
@@ -155,18 +155,14 @@ class _Table:
             chosen=np.full(len(self._rows), at, dtype=np.int64),
             keys=self._ties,
         )
-        values = np.where(pool, self._policy.values(view), -np.inf)
-        largest = values.max(axis=1, keepdims=True)
-        tied = pool & (values >= largest - TIE * np.abs(largest))
-        best = np.where(tied, self._ties, 0).argmax(axis=1)
+        offer = Offer(self._policy.values(view), pool, self._open, self._ties, self._order)
         is_draw = self._draws[:, at]
-        item = np.where(is_draw, np.where(self._open, self._order, 0).argmax(axis=1), best) if is_draw.any() else best
-        open_items = np.maximum(self._open.sum(axis=1), 1)
-        self.items[:, at] = np.where(self._open.any(axis=1), item, -1)
-        self._probability[:, at] = share / open_items + (1.0 - share) * (item == best)
-        self._pool[:, at] = open_items
+        picked = pick(offer, is_draw, self._policy.random_share)
+        self.items[:, at] = np.where(self._open.any(axis=1), picked.item, -1)
+        self._probability[:, at] = picked.probability
+        self._pool[:, at] = picked.open
         self._random[:, at] = is_draw
-        self._open[self._rows, item] = False
+        self._open[self._rows, picked.item] = False
         self.chosen += 1
         return np.asarray(self.items[:, at])
 

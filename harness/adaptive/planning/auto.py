@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.adaptive.bank import Bank
 from harness.adaptive.calibration.calibrate import Calibration, calibrate
+from harness.adaptive.calibration.model_choice import affordable
 from harness.adaptive.calibration.settings import CalibrationSettings, Candidate
 from harness.adaptive.engine import DEFAULT_TASKS, EngineSettings
 from harness.adaptive.errors import EngineError
@@ -23,7 +24,6 @@ from harness.adaptive.responses import Responses
 from harness.adaptive.stops import StopRule, TasksStop
 
 BACKTESTED: tuple[Candidate, ...] = ("rasch", 1, 3, 6)
-_RUNS_PER_DIMENSION = 4
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _labels(reference: str, n_runs: int, settings: PlanningSettings) -> list[str
     """The models to try, the reference first: those with d at most a quarter of the runs, if d is to be chosen."""
     if settings.calibration.dims != "auto" or n_runs < settings.calibration.min_runs_2pl:
         return [reference]
-    others = [str(dims) for dims in settings.models if dims == "rasch" or dims * _RUNS_PER_DIMENSION <= n_runs]
+    others = [str(dims) for dims in settings.models if affordable(dims, n_runs)]
     return [reference, *(label for label in others if label != reference)]
 
 

@@ -12,8 +12,8 @@ from harness.adaptive.calibration.settings import CalibrationSettings
 from harness.adaptive.errors import EngineError
 from harness.adaptive.estimators import PosteriorPredictive
 from harness.adaptive.estimators.hybrid import Hybrid
+from harness.adaptive.planning.auto import PlanningSettings, auto_settings, label_of, planned
 from harness.adaptive.planning.backtest import BacktestSettings
-from harness.adaptive.planning.planning import PlanningSettings, auto_settings, label_of, planned
 from harness.adaptive.policies import DOptimal
 
 QUICK = PlanningSettings(
