@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from harness.records.archive import ArchiveItem, ImportOptions, Recognition
 from harness.records.chat import Attempt, ChatReply, ChatRequest
+from harness.records.environment import Answer, Call, Capabilities, Opening
 from harness.records.event import Event, EventDraft
 from harness.records.execution import (
     Command,
@@ -26,6 +27,7 @@ from harness.records.execution import (
     SandboxSpec,
 )
 from harness.records.grade import Grade, TrialResult
+from harness.records.replay import Replayed
 from harness.records.run import RunRow, TrialRow
 from harness.records.task import Budget, FileTree, ImagePin, Mutation, Solution, Task
 from harness.records.trial import TrialPlan
@@ -284,6 +286,80 @@ class Importer(Protocol):
 
         A part that cannot be read is a finding with `unread`, never an exception. Raises ArchiveError when nothing can.
         """
+        ...
+
+
+# --- environments ----------------------------------------------------------------------------------------
+
+
+class EnvironmentSession(Protocol):
+    """One instance of an environment. Never shared between the live episode, a replay and a reference run."""
+
+    def call(self, call: Call) -> Answer:
+        """Carry out a call. Never raises for what the caller did: that is an answer with `error` or `missing`.
+
+        Raises EnvironmentFault when the environment itself fails.
+        """
+        ...
+
+    def digest(self) -> str:
+        """The digest of the state now. Raises EnvironmentFault when it declares none."""
+        ...
+
+    def snapshot(self) -> bytes:
+        """The state, to :meth:`restore` later, in this session or another of the same environment and mode."""
+        ...
+
+    def restore(self, state: bytes) -> None: ...
+
+
+class Environment(Protocol):
+    """A named, versioned world of tools. In this process, or behind a carrier that speaks JSON lines."""
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def open(self, opening: Opening) -> AbstractContextManager[EnvironmentSession]:
+        """A new instance in its initial state.
+
+        Raises EnvironmentFault on an unknown mode, data version or initial state.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class EpisodeCase:
+    """What a grader of episodes gets. `environment` opens instances of its own for reference runs.
+
+    `data` names the version of the environment's data, `task` is the task's definition in the version to grade by.
+    """
+
+    replayed: Replayed
+    task: Any
+    environment: Environment
+    opening: Opening
+
+
+class EpisodeGrader(Protocol):
+    """Judges a recorded episode from sealed evidence: its steps and the state a faithful replay ended in.
+
+    `rule` says in words what passes; `code` is the digest of the source it is made of. Versions run side by side.
+    """
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def rule(self) -> str: ...
+
+    @property
+    def code(self) -> str: ...
+
+    def grade(self, case: EpisodeCase) -> Grade:
+        """The grade, with a criterion for each part of the rule. An invalid replay is `invalid`, never a fail."""
         ...
 
 
