@@ -9,13 +9,27 @@
 Every function that reads evidence takes the store's folder as an argument (`.assay` in the working directory by
 default) and refuses one that is not there; the variable ASSAY_STORE is read by the command alone.
 
-Everything the `assay` command does goes through these; the command adds only printing and exit codes.
+Everything the `assay` command does goes through these; the command adds only printing and exit codes. A name is
+imported when it is asked for: a scheduler that waits for days carries no engine and no arrays.
 """
 
-from harness.api.request import AdaptiveRequest, RunRequest, SimulationRequest, read_request
-from harness.api.runs import execute, resume, resume_async, run
-from harness.api.stores import list_runs, open_store, outcomes, summary
-from harness.api.suites import load_suite
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.api.request import AdaptiveRequest, RunRequest, SimulationRequest, read_request
+    from harness.api.runs import execute, resume, resume_async, run
+    from harness.api.stores import list_runs, open_store, outcomes, summary
+    from harness.api.suites import load_suite
+
+_HOMES = {
+    "request": ("AdaptiveRequest", "RunRequest", "SimulationRequest", "read_request"),
+    "runs": ("execute", "resume", "resume_async", "run"),
+    "stores": ("list_runs", "open_store", "outcomes", "summary"),
+    "suites": ("load_suite",),
+}
 
 __all__ = [
     "AdaptiveRequest",
@@ -32,3 +46,14 @@ __all__ = [
     "run",
     "summary",
 ]
+
+
+def __getattr__(name: str) -> object:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

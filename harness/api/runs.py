@@ -16,6 +16,7 @@ from harness.api.leftovers import taken_up
 from harness.api.preflight import check_sources
 from harness.api.preparation import Preparation, check_same, new_row, prepare, resolved, run_bank, versions
 from harness.api.request import DEFAULT_STORE, RunRequest, make_request
+from harness.api.schedule_slots import budget_of
 from harness.api.stores import estimate_of, open_store
 from harness.api.wiring import Parts, make_model, make_services
 from harness.gateway.openai import OpenAIChat
@@ -154,6 +155,8 @@ async def _carry_out(row: RunRow, stage: _Stage, schedule: Schedule | None) -> N
                 reached.model,
             ),
         )
+        if (budget := budget_of(store)) is not None:
+            watch.notice(f"at most {budget} trials in flight on this store, shared with its schedule")
         new = schedule is not None
         if new:
             store.create_run(row)

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from harness import plugins
 from harness.api.request import RunRequest
+from harness.api.schedule_slots import turn_of
 from harness.billing.account import accountant
 from harness.billing.genai import GenaiPrices
 from harness.billing.prices import PriceTable, load_prices
@@ -193,4 +194,5 @@ def make_services(request: RunRequest, parts: Parts) -> Services:
             {**{name: host_env[name] for name in host_env if sounds_secret(name)}, **secrets_of(request)}
         ),
         host_env=host_env,
+        turn=turn_of(parts.store),
     )

@@ -110,7 +110,8 @@ class Run:
             try:
                 if slot.attempt > 1:
                     await anyio.sleep(RETRY_PAUSE_S)
-                result = await trial.run()
+                async with self.services.turn(lambda: trial.interrupted):
+                    result = await trial.run()
             finally:
                 self.control._trials.discard(trial)
             self._store([] if trial.closing is None else [trial.closing])

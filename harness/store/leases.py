@@ -40,21 +40,36 @@ class Leases:
     @contextmanager
     def own(self, run: str) -> Iterator[None]:
         """Hold the run's lock for the length of the block. Raises StoreError, naming the holder, when it is held."""
+        descriptor = self.take(run)
+        if descriptor is None:
+            raise StoreError(
+                f"run {run!r} is owned by {describe(self.holder(run) or {})}",
+                place=str(self.path(run)),
+                remedy="wait for it, or end that process and resume",
+            )
+        try:
+            yield
+        finally:
+            os.close(descriptor)
+
+    def take(self, run: str) -> int | None:
+        """A descriptor that holds the run's lock until it and its copies are closed, or None when it is held.
+
+        A child process that is given the descriptor holds the lock on, also when we die.
+        """
         path = self.path(run)
         with explained(path):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             if not _lock(descriptor):
-                raise StoreError(
-                    f"run {run!r} is owned by {describe(_holder(descriptor))}",
-                    place=str(path),
-                    remedy="wait for it, or end that process and resume",
-                )
+                os.close(descriptor)
+                return None
             with explained(path):
                 _write(descriptor, _me(run))
-            yield
-        finally:
+        except BaseException:
             os.close(descriptor)
+            raise
+        return descriptor
 
     def owned(self, run: str) -> bool:
         """Whether some live process, this one included, owns the run now."""

@@ -81,6 +81,32 @@ CREATE INDEX events_closed ON events (stream, seq) WHERE kind = 'trial.closed';
 """
 
 
+# 3: the schedule. No evidence: a firing changes until it is over. Times are UTC, ISO 8601 with microseconds.
+_SCHEDULE = """
+CREATE TABLE firings (
+    number   INTEGER PRIMARY KEY,
+    job      TEXT NOT NULL,
+    due      TEXT NOT NULL,
+    finished TEXT,                      -- NULL: not over
+    result   TEXT,
+    body     TEXT NOT NULL,             -- canonical JSON of Firing
+    UNIQUE (job, due)
+);
+CREATE UNIQUE INDEX firings_open ON firings (job) WHERE finished IS NULL;
+
+CREATE TABLE schedule_jobs (
+    job     TEXT PRIMARY KEY,
+    line    TEXT NOT NULL,              -- cron line and time zone
+    decided TEXT NOT NULL               -- up to when its times are decided
+);
+
+CREATE TABLE schedule_settings (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+);
+"""
+
+
 # What makes a row of a table the same row. INSERT OR REPLACE deletes without telling the delete triggers, so an
 # insert over an existing key has to be refused by name.
 _KEYS = {
@@ -109,8 +135,10 @@ def _refusals() -> str:
 MIGRATIONS: tuple[tuple[str, str], ...] = (
     ("tables of evidence, append-only", _TABLES + _refusals()),
     ("indices for state and close", _STATE_INDICES),
+    ("the schedule's firings", _SCHEDULE),
 )
 SCHEMA_VERSION = len(MIGRATIONS)
+EVIDENCE_VERSION = 2  # from here on all evidence can be read: later migrations add what is none
 
 
 def version_of(connection: sqlite3.Connection) -> int:

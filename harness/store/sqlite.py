@@ -38,7 +38,7 @@ from harness.store.rows import (
     unpack_plan,
 )
 from harness.store.salvage import examine
-from harness.store.schema import INDEXED_KINDS, SCHEMA_VERSION, migrate, version_of
+from harness.store.schema import EVIDENCE_VERSION, INDEXED_KINDS, SCHEMA_VERSION, migrate, version_of
 
 _BUSY_S = 30.0
 _PAGE = 500  # events read per step of an iteration: the lock is not held while the caller works
@@ -89,7 +89,10 @@ class SqliteStore:
 
     def _prepare(self) -> None:
         execute = self._connection.execute
-        if version_of(self._connection) < SCHEMA_VERSION:
+        version = version_of(self._connection)
+        sealed = not (os.access(self.folder, os.W_OK) and os.access(self.path, os.W_OK))
+        as_it_is = sealed and version >= EVIDENCE_VERSION  # an archive of evidence, written by an earlier Assay
+        if version < SCHEMA_VERSION and not as_it_is:
             # Switching to WAL and the first migration need the file alone; two creators take turns.
             with self._leases.own("\0schema"):
                 execute("PRAGMA journal_mode = WAL")
@@ -299,6 +302,26 @@ class SqliteStore:
 
     def owned(self, run: str) -> bool:
         return self._leases.owned(run)
+
+    # --- what is no evidence -------------------------------------------------------------------------
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """One transaction that may write, all or nothing: for tables that are no evidence."""
+        with self._writing():
+            yield self._connection
+
+    def select(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """The rows of a query that only reads."""
+        return self._all(query, *values)
+
+    def take(self, name: str) -> int | None:
+        """As :meth:`own`, as a descriptor that another process can be given (:meth:`Leases.take`)."""
+        return self._leases.take(name)
+
+    def holder(self, name: str) -> dict[str, object] | None:
+        """What the process that owns `name` wrote about itself, or None."""
+        return self._leases.holder(name)
 
     # --- the connection ------------------------------------------------------------------------------
 

@@ -1,0 +1,1 @@
+"""When audits and runs are due, who carries them out, and what became of them."""
