@@ -1,0 +1,348 @@
+"""The airline's tools as tau-bench has them: no check of types, texts in lower case, quirks included.
+
+Facts: `v1/tools.json` of the airline data, read from tau-bench 59a200c (MIT, © 2024 Sierra). Classes and methods bear
+the names they have there, because Python's message about a missing argument is what the agent reads.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol
+
+from harness.environments import arithmetic
+from harness.environments.airline.database import DataVersion
+from harness.environments.overlay import Overlay, copy_of
+
+AIRPORTS = {
+    "SFO": "San Francisco",
+    "JFK": "New York",
+    "LAX": "Los Angeles",
+    "ORD": "Chicago",
+    "DFW": "Dallas",
+    "DEN": "Denver",
+    "SEA": "Seattle",
+    "ATL": "Atlanta",
+    "MIA": "Miami",
+    "BOS": "Boston",
+    "PHX": "Phoenix",
+    "IAH": "Houston",
+    "LAS": "Las Vegas",
+    "MCO": "Orlando",
+    "EWR": "Newark",
+    "CLT": "Charlotte",
+    "MSP": "Minneapolis",
+    "DTW": "Detroit",
+    "PHL": "Philadelphia",
+    "LGA": "LaGuardia",
+}
+NOW = "2024-05-15T15:00:00"
+BAGGAGE_PRICE, INSURANCE_PRICE = 50, 30
+
+
+class Refusal(Exception):
+    """A tool declines. Its text follows "Error: " in the answer."""
+
+
+class Data(Protocol):
+    """What a tool is given: the session's records, and the flights of its data version by origin."""
+
+    records: Overlay
+    version: DataVersion
+
+
+def require(found: bool, text: str) -> None:
+    """Raise Refusal unless `found`."""
+    if not found:
+        raise Refusal(text)
+
+
+class BookReservation:
+    @staticmethod
+    def invoke(
+        data: Data,
+        user_id: Any,
+        origin: Any,
+        destination: Any,
+        flight_type: Any,
+        cabin: Any,
+        flights: Any,
+        passengers: Any,
+        payment_methods: Any,
+        total_baggages: Any,
+        nonfree_baggages: Any,
+        insurance: Any,
+    ) -> str:
+        records = data.records
+        require(records.has("users", user_id), "user not found")
+        taken = [name for name in ("HATHAT", "HATHAU") if records.has("reservations", name)]
+        reservation_id = ("HATHAT", "HATHAU", "HATHAV")[len(taken) if taken[:1] == ["HATHAT"] else 0]
+        reservation = {
+            "reservation_id": reservation_id,
+            "user_id": user_id,
+            "origin": origin,
+            "destination": destination,
+            "flight_type": flight_type,
+            "cabin": cabin,
+            "flights": copy_of(flights),
+            "passengers": passengers,  # by reference, like the payments: what is added later shows in the call's log
+            "payment_history": payment_methods,
+            "created_at": NOW,
+            "total_baggages": total_baggages,
+            "nonfree_baggages": nonfree_baggages,
+            "insurance": insurance,
+        }
+        total = 0
+        for segment in reservation["flights"]:
+            total += price_segment(records, segment, cabin, len(passengers)) * len(passengers)
+        if insurance == "yes":
+            total += INSURANCE_PRICE * len(passengers)
+        total += BAGGAGE_PRICE * nonfree_baggages
+        methods = records.read("users", user_id)["payment_methods"]
+        for payment in payment_methods:
+            payment_id, amount = payment["payment_id"], payment["amount"]
+            require(payment_id in methods, f"payment method {payment_id} not found")
+            short = methods[payment_id]["source"] in ("gift_card", "certificate") and (
+                methods[payment_id]["amount"] < amount
+            )
+            require(not short, f"not enough balance in payment method {payment_id}")
+        paid = sum(payment["amount"] for payment in payment_methods)
+        require(paid == total, f"payment amount does not add up, total price is {total}, but paid {paid}")
+        user = records.change("users", user_id)
+        for payment in payment_methods:
+            method = user["payment_methods"][payment["payment_id"]]
+            if method["source"] == "gift_card":
+                method["amount"] -= payment["amount"]
+            elif method["source"] == "certificate":
+                del user["payment_methods"][payment["payment_id"]]
+        records.put("reservations", reservation_id, reservation)
+        user["reservations"].append(reservation_id)
+        return json.dumps(reservation)
+
+
+class CancelReservation:
+    @staticmethod
+    def invoke(data: Data, reservation_id: Any) -> str:
+        require(data.records.has("reservations", reservation_id), "reservation not found")
+        reservation = data.records.change("reservations", reservation_id)
+        refunds = [
+            {"payment_id": payment["payment_id"], "amount": -payment["amount"]}
+            for payment in reservation["payment_history"]
+        ]
+        reservation["payment_history"].extend(refunds)
+        reservation["status"] = "cancelled"
+        return json.dumps(reservation)
+
+
+class UpdateReservationFlights:
+    @staticmethod
+    def invoke(data: Data, reservation_id: Any, cabin: Any, flights: Any, payment_id: Any) -> str:
+        records = data.records
+        require(records.has("reservations", reservation_id), "reservation not found")
+        reservation = records.read("reservations", reservation_id)
+        passengers = len(reservation["passengers"])
+        segments = copy_of(flights)
+        difference = 0
+        for segment in segments:
+            kept = _kept_segment(reservation, segment, cabin)
+            if kept is not None:
+                segment.update({name: kept[name] for name in ("price", "origin", "destination")})
+                difference += kept["price"] * passengers
+            else:
+                difference += price_segment(records, segment, cabin, passengers) * passengers
+        difference -= sum(segment["price"] for segment in reservation["flights"]) * passengers
+        method = _method_for_update(records, reservation, payment_id, difference)
+        if method["source"] == "gift_card":
+            change_method(records, reservation["user_id"], payment_id, difference)
+        reservation = records.change("reservations", reservation_id)
+        reservation["flights"] = segments  # the cabin stays as it was
+        if difference != 0:
+            reservation["payment_history"].append({"payment_id": payment_id, "amount": difference})
+        return json.dumps(reservation)
+
+
+class UpdateReservationBaggages:
+    @staticmethod
+    def invoke(data: Data, reservation_id: Any, total_baggages: Any, nonfree_baggages: Any, payment_id: Any) -> str:
+        records = data.records
+        require(records.has("reservations", reservation_id), "reservation not found")
+        reservation = records.read("reservations", reservation_id)
+        price = BAGGAGE_PRICE * max(0, nonfree_baggages - reservation["nonfree_baggages"])
+        method = _method_for_update(records, reservation, payment_id, price)
+        if method["source"] == "gift_card":
+            change_method(records, reservation["user_id"], payment_id, price)
+        reservation = records.change("reservations", reservation_id)
+        reservation["total_baggages"] = total_baggages
+        reservation["nonfree_baggages"] = nonfree_baggages
+        if price != 0:
+            reservation["payment_history"].append({"payment_id": payment_id, "amount": price})
+        return json.dumps(reservation)
+
+
+class UpdateReservationPassengers:
+    @staticmethod
+    def invoke(data: Data, reservation_id: Any, passengers: Any) -> str:
+        require(data.records.has("reservations", reservation_id), "reservation not found")
+        reservation = data.records.read("reservations", reservation_id)
+        require(len(passengers) == len(reservation["passengers"]), "number of passengers does not match")
+        reservation = data.records.change("reservations", reservation_id)
+        reservation["passengers"] = passengers
+        return json.dumps(reservation)
+
+
+class SendCertificate:
+    @staticmethod
+    def invoke(data: Data, user_id: Any, amount: Any) -> str | None:
+        require(data.records.has("users", user_id), "user not found")
+        methods = data.records.read("users", user_id)["payment_methods"]
+        for payment_id in (f"certificate_{number}" for number in (3221322, 3221323, 3221324)):
+            if payment_id not in methods:
+                user = data.records.change("users", user_id)
+                user["payment_methods"][payment_id] = {"source": "certificate", "amount": amount, "id": payment_id}
+                return f"Certificate {payment_id} added to user {user_id} with amount {amount}."
+        return None
+
+
+class GetUserDetails:
+    @staticmethod
+    def invoke(data: Data, user_id: Any) -> str:
+        require(data.records.has("users", user_id), "user not found")
+        return json.dumps(data.records.read("users", user_id))
+
+
+class GetReservationDetails:
+    @staticmethod
+    def invoke(data: Data, reservation_id: Any) -> str:
+        require(data.records.has("reservations", reservation_id), "user not found")  # this text, there too
+        return json.dumps(data.records.read("reservations", reservation_id))
+
+
+class ListAllAirports:
+    @staticmethod
+    def invoke(data: Data) -> str:
+        return json.dumps(AIRPORTS)
+
+
+class SearchDirectFlight:
+    @staticmethod
+    def invoke(data: Data, origin: Any, destination: Any, date: Any) -> str:
+        found = []
+        for number in data.version.flights_from(origin):
+            flight = data.records.read("flights", number)
+            if flight["destination"] == destination and is_available(flight, date):
+                found.append({**without_dates(flight), **flight["dates"][date]})
+        return json.dumps(found)
+
+
+class SearchOnestopFlight:
+    @staticmethod
+    def invoke(data: Data, origin: Any, destination: Any, date: Any) -> str:
+        found = []
+        for first, second, second_date in connections(data, origin, destination, date):
+            if is_available(first, date) and is_available(second, second_date):
+                found.append(
+                    [
+                        {**without_dates(first), **first["dates"][date], "date": date},
+                        # Status, seats and prices of the first date, also where the second flight leaves a day later.
+                        {**without_dates(second), **second["dates"][date], "date": second_date},
+                    ]
+                )
+        return json.dumps(found)
+
+
+class Calculate:
+    @staticmethod
+    def invoke(data: Data, expression: Any) -> str:
+        require(all(character in arithmetic.ALLOWED for character in expression), "invalid characters in expression")
+        return arithmetic.calculate(expression)
+
+
+class Think:
+    @staticmethod
+    def invoke(data: Data, thought: Any) -> str:
+        return ""
+
+
+class TransferToHumanAgents:
+    @staticmethod
+    def invoke(data: Data, summary: Any) -> str:
+        return "Transfer successful"
+
+
+def price_segment(records: Overlay, segment: Any, cabin: Any, passengers: int) -> Any:
+    """Fill in price and ends of a segment of a booking, and return its price for one. Raises Refusal."""
+    number = segment["flight_number"]
+    require(records.has("flights", number), f"flight {number} not found")
+    flight = records.read("flights", number)
+    date = segment["date"]
+    require(date in flight["dates"], f"flight {number} not found on date {date}")
+    day = flight["dates"][date]
+    require(day["status"] == "available", f"flight {number} not available on date {date}")
+    require(not day["available_seats"][cabin] < passengers, f"not enough seats on flight {number}")
+    segment["price"] = day["prices"][cabin]
+    segment["origin"] = flight["origin"]
+    segment["destination"] = flight["destination"]
+    return segment["price"]
+
+
+def _kept_segment(reservation: Any, segment: Any, cabin: Any) -> Any:
+    """The segment that a reservation holds already in that cabin, or None."""
+    for held in reservation["flights"]:
+        same = (held["flight_number"], held["date"]) == (segment["flight_number"], segment["date"])
+        if same and cabin == reservation["cabin"]:
+            return held
+    return None
+
+
+def _method_for_update(records: Overlay, reservation: Any, payment_id: Any, due: Any) -> Any:
+    """The payment method that an update is paid with. Raises Refusal."""
+    methods = records.read("users", reservation["user_id"])["payment_methods"]
+    require(payment_id in methods, "payment method not found")
+    method = methods[payment_id]
+    require(method["source"] != "certificate", "certificate cannot be used to update reservation")
+    require(not (method["source"] == "gift_card" and method["amount"] < due), "gift card balance is not enough")
+    return method
+
+
+def change_method(records: Overlay, user_id: str, payment_id: Any, spent: Any) -> None:
+    """Take an amount from a gift card."""
+    records.change("users", user_id)["payment_methods"][payment_id]["amount"] -= spent
+
+
+def connections(data: Data, origin: Any, destination: Any, date: Any) -> Any:
+    """Pairs of flights with the second one's date, in database order. Times are compared as text, "+1" included."""
+    for first_number in data.version.flights_from(origin):
+        first = data.records.read("flights", first_number)
+        arrival = first["scheduled_arrival_time_est"]
+        for second_number in data.version.flights_from(first["destination"]):
+            second = data.records.read("flights", second_number)
+            if second["destination"] != destination:
+                continue
+            second_date = f"2024-05-{int(date[-2:]) + 1}" if "+1" in arrival else date
+            if not arrival > second["scheduled_departure_time_est"]:
+                yield first, second, second_date
+
+
+def is_available(flight: Any, date: Any) -> bool:
+    return date in flight["dates"] and flight["dates"][date]["status"] == "available"
+
+
+def without_dates(flight: Any) -> dict[str, Any]:
+    return {name: value for name, value in flight.items() if name != "dates"}
+
+
+TOOLS: dict[str, Any] = {
+    "book_reservation": BookReservation,
+    "calculate": Calculate,
+    "cancel_reservation": CancelReservation,
+    "get_reservation_details": GetReservationDetails,
+    "get_user_details": GetUserDetails,
+    "list_all_airports": ListAllAirports,
+    "search_direct_flight": SearchDirectFlight,
+    "search_onestop_flight": SearchOnestopFlight,
+    "send_certificate": SendCertificate,
+    "think": Think,
+    "transfer_to_human_agents": TransferToHumanAgents,
+    "update_reservation_baggages": UpdateReservationBaggages,
+    "update_reservation_flights": UpdateReservationFlights,
+    "update_reservation_passengers": UpdateReservationPassengers,
+}

@@ -1,0 +1,47 @@
+"""Finds an environment by `NAME@VERSION` or `path/to/file.py:name`, and the folder that its data is in.
+
+A plug-in (group `assay.environments`) is called with the data folder, or None where the user names none, and returns
+an :class:`harness.protocols.Environment`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from harness import plugins
+from harness.protocols import Environment
+from harness.records.environment import EnvironmentFault
+
+VARIABLE = "ASSAY_ENVIRONMENT_DATA"
+
+
+def environment(name: str, data_folder: Path | None = None) -> Environment:
+    """The environment of that name, over the data in `data_folder` or else in the folder ASSAY_ENVIRONMENT_DATA names.
+
+    Raises ConfigError for an unknown name, EnvironmentFault when its data is not there.
+    """
+    factory = plugins.load("environments", name)
+    found: Environment = factory(data_folder if data_folder is not None else _from_variable())
+    return found
+
+
+def names() -> tuple[str, ...]:
+    """The environments known by name."""
+    return plugins.names("environments")
+
+
+def needed(data_folder: Path | None, what: str) -> Path:
+    """The data folder of an environment that cannot do without. Raises EnvironmentFault when none is named."""
+    if data_folder is None:
+        raise EnvironmentFault(
+            "its data is not part of Assay, and no folder is named",
+            place=what,
+            remedy=f"give --environment-data PATH or set {VARIABLE}",
+        )
+    return Path(data_folder)
+
+
+def _from_variable() -> Path | None:
+    text = os.environ.get(VARIABLE)
+    return Path(text) if text else None
