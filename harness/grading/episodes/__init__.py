@@ -1,0 +1,1 @@
+"""Graders of recorded episodes, versioned: each rule of a benchmark stays runnable beside its successors."""
