@@ -14,7 +14,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from harness.records.archive import ArchiveItem, ImportOptions, Recognition
 from harness.records.chat import Attempt, ChatReply, ChatRequest
-from harness.records.environment import Answer, Call, Capabilities, Opening
+from harness.records.conversation import Action
+from harness.records.environment import Answer, Call, Capabilities, Opening, ToolSpec
 from harness.records.event import Event, EventDraft
 from harness.records.execution import (
     Command,
@@ -178,6 +179,36 @@ class SolverModel(Protocol):
 
 
 @dataclass(frozen=True)
+class Heard:
+    """What the user answered. After the last message (`ended`) nothing more is heard: the gate is closed."""
+
+    text: str
+    ended: bool = False
+
+
+class SolverConversation(Protocol):
+    """A conversation as a solver may lead it. Every call is recorded, counted and revoked at the seal."""
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """The tools that the agent has in this mode, of its own side and, in solo mode, of the user's."""
+        ...
+
+    @property
+    def opening(self) -> str | None:
+        """The user's first message; None in solo mode, where the instruction is all there is."""
+        ...
+
+    async def call(self, name: str, arguments: Any, *, namespace: str = "agent", id: str = "") -> Answer:
+        """Call a tool. What is wrong with the call is in the answer. A tool that ends the episode closes the gate."""
+        ...
+
+    async def say(self, text: str) -> Heard:
+        """Say something to the user and hear the answer. Raises ConfigError in solo mode."""
+        ...
+
+
+@dataclass(frozen=True)
 class Episode:
     """All that a solver gets. `solution` and `mutations` are set only for solvers that declare `uses_solution`."""
 
@@ -192,6 +223,7 @@ class Episode:
     note: Callable[[str, Mapping[str, Any]], None] = lambda kind, payload: None  # adds an event of the solver's own
     solution: Solution | None = None
     mutations: tuple[Mutation, ...] = ()
+    conversation: SolverConversation | None = None  # then there is no sandbox: its methods raise ConfigError
 
 
 @dataclass(frozen=True)
@@ -207,11 +239,12 @@ class Solver(Protocol):
     """Anything that attempts a task.
 
     Optional class attributes: `version` (str), `actor` ("agent" or "reference"), `uses_solution` (bool), `needs_model`
-    (bool), `metered` (False for one that may call models past the harness: its spend is then unknown), `isolation`
-    ("thread", the default for foreign code: a solver that blocks cannot stall the run; or "inline"), and two static
-    methods that raise ConfigError, called before anything is stored or spent: `check_options(options)`, and, for one
-    that declares `uses_solution`, `check_solutions(options, given)` with what each task of the run has for it
-    (:class:`Given` by task id), which returns what else a reader should know, as sentences.
+    (bool), `converses` (bool: it can lead conversations), `metered` (False for one that may call models past the
+    harness: its spend is then unknown), `isolation` ("thread", the default for foreign code: a solver that blocks
+    cannot stall the run; or "inline"), and two static methods that raise ConfigError, called before anything is stored
+    or spent: `check_options(options)`, and, for one that declares `uses_solution`, `check_solutions(options, given)`
+    with what each task of the run has for it (:class:`Given` by task id), which returns what else a reader should
+    know, as sentences.
     """
 
     name: str
@@ -360,6 +393,18 @@ class EpisodeGrader(Protocol):
 
     def grade(self, case: EpisodeCase) -> Grade:
         """The grade, with a criterion for each part of the rule. An invalid replay is `invalid`, never a fail."""
+        ...
+
+
+class SimulatedUser(Protocol):
+    """The user of one episode: the same for the same script, seed and messages."""
+
+    def open(self) -> str:
+        """The first message."""
+        ...
+
+    def hear(self, message: str, act: Callable[[Action], Answer]) -> Heard:
+        """The answer to what the agent said. `act` carries out calls of the user's own tools."""
         ...
 
 

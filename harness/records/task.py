@@ -13,6 +13,7 @@ from typing import Any, Self
 from pydantic import Field, field_validator, model_validator
 
 from harness.records.base import Record, digest_of, sha256_of
+from harness.records.conversation import Conversation
 from harness.records.vocabulary import GradingEnvironment, Network
 
 DIGEST_PATTERN = r"^sha256:[0-9a-f]{64}$"
@@ -185,6 +186,7 @@ class Task(Record):
     solution: Solution = Solution()
     mutations: tuple[Mutation, ...] = ()
     grading: Grading = Grading()
+    conversation: Conversation | None = None  # then there is no container, and `image` pins its environment
     requires_write: bool = True
     difficulty: str | None = None
     tags: tuple[str, ...] = ()
@@ -208,8 +210,11 @@ class Task(Record):
     def version(self) -> str:
         """Digest of everything that decides what the task measures."""
         plain = self.model_dump(
-            mode="json", exclude={"source", "metadata", "build_context", "environment", "solution", "grading"}
+            mode="json",
+            exclude={"source", "metadata", "build_context", "environment", "solution", "grading", "conversation"},
         )
+        if self.conversation is not None:  # tasks in containers keep the versions they had before there were others
+            plain["conversation"] = self.conversation.model_dump(mode="json", exclude={"folder"})
         plain["environment"] = self.environment.model_dump(mode="json", exclude={"files", "setup_files"})
         plain["environment"]["files"] = self.environment.files.digests()
         plain["environment"]["setup_files"] = self.environment.setup_files.digests()

@@ -89,6 +89,9 @@ class Reason(StrEnum):
     VERDICT_TAMPERED = "verdict.tampered"
     ARTIFACT_TOO_LARGE = "artifact.too_large"
     ARTIFACT_NO_FILE = "artifact.no_file"  # a FIFO, socket, device or link out; with a grade this qualifies a fail
+    # A recorded trial cannot be graded again.
+    EVIDENCE_MISSING = "evidence.missing"  # what it would take was not kept
+    EVIDENCE_DAMAGED = "evidence.damaged"  # what was kept is not what was sealed
     # What a limit did to the solver; with a grade this qualifies a fail.
     MEMORY_LIMIT = "limit.memory"
     DISK_LIMIT = "limit.disk"

@@ -1,4 +1,4 @@
-"""Lets a solver loose on a prepared sandbox, under its budget, and says why it stopped."""
+"""Lets a solver loose on a prepared stage, under its budget, and says why it stopped."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import Any
 
 import anyio
 
-from harness.protocols import ChatModel, Episode, Sandbox, Solver
+from harness.protocols import ChatModel, Episode, Solver
 from harness.records.trial import TrialPlan
 from harness.records.vocabulary import Actor, Phase, Reason, StopReason
-from harness.runner.handles import MeteredModel, Price, RecordedSandbox
+from harness.runner.handles import MeteredModel, Price
 from harness.runner.hosting import host, raised_by
 from harness.runner.interaction import Interaction
 from harness.runner.journal import Journal
+from harness.runner.stage import Stage
 
 OUTPUT_GRACE_S = 2.0
 
@@ -27,7 +28,7 @@ class Cast:
 
     plan: TrialPlan
     solver: Solver
-    sandbox: Sandbox
+    stage: Stage
     model: ChatModel | None
     price: Price
     journal: Journal
@@ -116,11 +117,13 @@ def _episode(cast: Cast, interaction: Interaction) -> Episode:
             text = cast.journal.body(body, "note", blobs)
             cast.journal.note("solver.note", {"kind": str(kind)[:200], "body": text}, actor=actor, blobs=blobs)
 
+    handles = cast.stage.handles(interaction)
     return Episode(
         instruction=task.instruction,
         workdir=task.environment.workdir,
         seed=plan.seed,
-        sandbox=RecordedSandbox(cast.sandbox, interaction, cast.journal, task, actor),
+        sandbox=handles.sandbox,
+        conversation=handles.conversation,
         remaining=interaction.remaining,
         budget=interaction.budget,
         model=model,

@@ -52,9 +52,13 @@ class Journal:
         span: str | None = None,
         parent: str | None = None,
         blobs: Mapping[str, str] | None = None,
+        state_digest: str | None = None,
     ) -> Event:
-        """Store one event now."""
-        return self.store.append([self.draft(kind, payload, actor=actor, span=span, parent=parent, blobs=blobs)])[0]
+        """Store one event now; with the digest of the state it left, at a checkpoint."""
+        draft = self.draft(kind, payload, actor=actor, span=span, parent=parent, blobs=blobs)
+        if state_digest is not None:
+            draft = draft.model_copy(update={"state_digest": state_digest})
+        return self.store.append([draft])[0]
 
     def draft(
         self,

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import anyio.to_thread
 
 from harness.protocols import Sandbox, SandboxFileError
-from harness.records.base import sha256_of
+from harness.records.base import digest_of, sha256_of
+from harness.records.event import Event
 from harness.records.task import Task
-from harness.records.vocabulary import GradingEnvironment, Reason
+from harness.records.vocabulary import GradingEnvironment, Phase, Reason
 from harness.runner.carrying import Carried, carry
 from harness.runner.journal import Journal
+from harness.runner.keeping import KEEP_BYTES, Kept, keep_changes
 
+SEAL = "seal"
+ARTIFACT, CHANGE = "artifact:", "change:"  # what the names of its blobs begin with
 MOST_CHANGES = 500
 MOST_NAMED = 5
 LARGE_BYTES = 1 << 20  # archives that are read off the loop, where other trials wait
@@ -32,10 +36,24 @@ class Sealed:
     missing: dict[str, str]  # path -> problem
     flags: tuple[str, ...] = ()
     reason: Reason | None = None  # a limit that was met: qualifies a fail
+    ungraded: tuple[Reason, str] | None = None  # why this cannot be graded
+    interaction: str = ""  # digest of the live stream's interaction
+    state: str | None = None  # digest of an environment's state
+
+    def ungradable(self, reason: Reason, detail: str) -> Sealed:
+        """The same, not to be graded."""
+        return replace(self, ungraded=(reason, detail))
 
 
-async def seal(sandbox: Sandbox, task: Task, journal: Journal) -> Sealed:
-    """End what the solver left running, then fix and record what it did.
+def interaction_digest(events: Iterable[Event]) -> str:
+    """Over everything of a stream that belongs to the interaction: equal before and after grading, or grading has
+    written where the agent's own doing stands."""
+    return digest_of([event.hash for event in events if event.phase is Phase.INTERACTION])
+
+
+async def seal(sandbox: Sandbox, task: Task, journal: Journal, keep_bytes: int = KEEP_BYTES) -> Sealed:
+    """End what the solver left running, then fix and record what it did. Up to `keep_bytes` of a container that is
+    graded as it is are kept, to be graded again later.
 
     Raises SandboxFault when the container is gone.
     """
@@ -69,8 +87,13 @@ async def seal(sandbox: Sandbox, task: Task, journal: Journal) -> Sealed:
     changes = await sandbox.changes()
     if task.grading.environment is GradingEnvironment.SAME:
         flags += replaced_programs(changes)
+    kept = await _kept(sandbox, task, changes, keep_bytes)
+    archives = {f"{ARTIFACT}{path}": data for path, data in artifacts.items()}
+    archives |= {f"{CHANGE}{path}": data for path, data in kept.archives.items()}
+    # Redacting inside an archive would corrupt it: one that holds a secret is not kept at all.
+    secret = sorted(name for name, data in archives.items() if not journal.is_clean(data))
     journal.note(
-        "seal",
+        SEAL,
         {
             "health": health.plain(),
             "peak_memory_bytes": await sandbox.peak_memory(),
@@ -79,10 +102,11 @@ async def seal(sandbox: Sandbox, task: Task, journal: Journal) -> Sealed:
             "artifacts": {path: sha256_of(data) for path, data in artifacts.items()},
             "artifacts_missing": missing,
             "artifacts_left_out": dict(list(carried.left_out.items())[:MOST_CHANGES]),
+            "kept": {"deleted": list(kept.deleted), "problem": kept.problem},
+            "secret": secret,
             "flags": flags,
         },
-        # Redacting inside an archive would corrupt it: one that holds a secret is not kept at all.
-        blobs={f"artifact:{path}": journal.keep(data) for path, data in artifacts.items() if journal.is_clean(data)},
+        blobs={name: journal.keep(data) for name, data in archives.items() if name not in secret},
     )
     return Sealed(artifacts, missing, tuple(flags), reason)
 
@@ -114,6 +138,14 @@ def _steers_tests(kind: str, path: str) -> bool:
 
 def _over_disk(written: int | None, limit_mb: int | None) -> bool:
     return written is not None and limit_mb is not None and written > limit_mb * 1024 * 1024
+
+
+async def _kept(sandbox: Sandbox, task: Task, changes: Sequence[str], most_bytes: int) -> Kept:
+    if task.grading.environment is GradingEnvironment.FRESH:
+        return Kept(problem="graded afresh: its artifacts are kept")
+    if task.grading.keep_services:
+        return Kept(problem="its services were part of what was graded, and processes cannot be kept")
+    return await keep_changes(sandbox, changes, most_bytes)
 
 
 async def _carried(artifacts: dict[str, bytes]) -> Carried:

@@ -6,11 +6,23 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 
-from harness.protocols import ChatModel, EvidenceStore, Grader, SandboxProvider, Solver
+from harness.protocols import (
+    ChatModel,
+    Environment,
+    EpisodeGrader,
+    EvidenceStore,
+    Grader,
+    SandboxProvider,
+    SimulatedUser,
+    Solver,
+)
+from harness.records.conversation import Conversation, UserScript
+from harness.records.environment import EnvironmentFault
 from harness.records.event import Event
 from harness.records.trial import SolverSpec
 from harness.records.usage import Account
 from harness.runner.handles import Price
+from harness.runner.keeping import KEEP_BYTES
 from harness.runner.redaction import Redactor
 
 Turn = Callable[[Callable[[], bool]], AbstractAsyncContextManager[None]]
@@ -20,6 +32,21 @@ Turn = Callable[[Callable[[], bool]], AbstractAsyncContextManager[None]]
 async def at_once(given_up: Callable[[], bool]) -> AsyncIterator[None]:
     """The turn of a trial that shares its machine with nobody: now."""
     yield
+
+
+def no_environment(conversation: Conversation) -> Environment:
+    """Of a run that has no conversations. Raises EnvironmentFault."""
+    raise EnvironmentFault(f"this run has no environments, and a task asks for {conversation.environment}")
+
+
+def no_grader(reference: str) -> EpisodeGrader:
+    """Of a run that has no conversations. Raises EnvironmentFault."""
+    raise EnvironmentFault(f"this run has no graders of episodes, and a task asks for {reference}")
+
+
+def no_user(script: UserScript, seed: int) -> SimulatedUser:
+    """Of a run that has no conversations. Raises EnvironmentFault."""
+    raise EnvironmentFault("this run has no simulated users, and a task asks for one")
 
 
 @dataclass(frozen=True)
@@ -35,4 +62,8 @@ class Services:
     model: ChatModel | None = None
     redactor: Redactor = field(default_factory=Redactor)
     host_env: Mapping[str, str] = field(default_factory=dict)  # for `${NAME}` in tasks; its values are secrets
+    environment: Callable[[Conversation], Environment] = no_environment  # for tasks that are conversations
+    episode_grader: Callable[[str], EpisodeGrader] = no_grader
+    user: Callable[[UserScript, int], SimulatedUser] = no_user  # by script and seed
+    keep_bytes: int = KEEP_BYTES  # of each sealed container, to grade it again; 0: none
     turn: Turn = at_once  # awaited before a trial begins; it stops waiting when what it is given says so

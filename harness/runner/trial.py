@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import math
-import secrets
 import traceback
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
 import anyio
 
-from harness.protocols import Grader, GradingCase, Sandbox
 from harness.records.errors import AssayError, SandboxFault, StoreError
-from harness.records.event import Event
 from harness.records.grade import Grade, TrialResult
 from harness.records.task import Budget
 from harness.records.trial import TrialPlan, TrialState, move
 from harness.records.usage import Account
-from harness.records.vocabulary import Actor, GradingEnvironment, Network, Outcome, Phase, Reason, StopReason
+from harness.records.vocabulary import Actor, Network, Outcome, Phase, Reason, StopReason
+from harness.runner.conversation_stage import ConversationStage
 from harness.runner.interact import Cast, described, interact
 from harness.runner.interaction import Interaction
 from harness.runner.journal import Journal, utc_now
-from harness.runner.preparing import prepare, sandbox_spec, with_host_variables
-from harness.runner.sealing import Sealed, seal
+from harness.runner.preparing import with_host_variables
+from harness.runner.sealing import Sealed, interaction_digest
 from harness.runner.services import Services
+from harness.runner.stage import SandboxStage, Stage
 
 CLOSED = "trial.closed"
-GRADER_GRACE_S = 30.0  # for carrying tests in and the verdict out, beside the tests' own time
 INTERRUPTED_SEAL_S = 20.0
 MOST_DETAIL = 4000  # characters
 TEARDOWN_S = 120.0  # what a trial may take beyond its own limits before the watchdog ends it
@@ -88,11 +85,11 @@ class Trial:
 
         What happens inside a trial is its result, never an exception. Raises StoreError.
         """
-        async with AsyncExitStack() as sandboxes:
+        async with AsyncExitStack() as stack:
             with self._scope as scope:
                 scope.deadline = anyio.current_time() + self._longest_s()
                 try:
-                    await self._stages(sandboxes)
+                    await self._stages(stack)
                 except SandboxFault as fault:
                     self.ending.ungraded(Reason(fault.reason), str(fault))
                 except StoreError:
@@ -125,32 +122,28 @@ class Trial:
         if self._on_move is not None:
             self._on_move(self.plan, state)
 
-    async def _stages(self, sandboxes: AsyncExitStack) -> None:
+    async def _stages(self, stack: AsyncExitStack) -> None:
         task = self.plan.task
         if task.unsupported:
             self.ending.ungraded(Reason.UNSUPPORTED, "; ".join(task.unsupported))
             return
         self._move(TrialState.PREPARING)
         self.journal.phase = Phase.SETUP
-        task = with_host_variables(task, self.services.host_env)
-        self.plan = plan = self.plan.model_copy(update={"task": task})
-        provider = self.services.provider
-        sandbox = await sandboxes.enter_async_context(provider.open(sandbox_spec(plan, "trial")))
-        self.journal.note("sandbox.opened", sandbox.facts.plain())
-        await prepare(sandbox, plan, self.journal)
-        await self._interact(sandbox)
+        self.plan = self.plan.model_copy(update={"task": with_host_variables(task, self.services.host_env)})
+        stage = make_stage(self.plan, self.services, self.journal, stack)
+        await stage.open()
+        await self._interact(stage)
         if self.ending.stop is StopReason.INFRASTRUCTURE:
             return
-        sealed = await self._seal(sandbox)
+        sealed = await self._seal(stage)
         if sealed is None or self.ending.reason is not None:
             return
-        too_large = [path for path, problem in sealed.missing.items() if problem == "too large"]
-        if too_large:
-            self.ending.ungraded(Reason.ARTIFACT_TOO_LARGE, f"{', '.join(too_large)}: too large to carry")
+        if sealed.ungraded is not None:
+            self.ending.ungraded(*sealed.ungraded)
             return
-        await self._grade(sandbox, sealed, sandboxes)
+        await self._grade(stage, sealed)
 
-    async def _interact(self, sandbox: Sandbox) -> None:
+    async def _interact(self, stage: Stage) -> None:
         self._move(TrialState.INTERACTING)
         model = self.services.model if self.plan.model is not None else None
         try:
@@ -161,7 +154,7 @@ class Trial:
             self.interaction.close(StopReason.SOLVER_ERROR, said, Reason.SOLVER_ERROR)
             self.journal.note("solver.unmade", {"error": traceback.format_exc()[-8000:]})
         else:
-            cast = Cast(self.plan, solver, sandbox, model, self.services.price, self.journal)
+            cast = Cast(self.plan, solver, stage, model, self.services.price, self.journal)
             await interact(cast, self.interaction)
         stop = self.interaction.stop or StopReason.FINISHED
         self.ending.stop, self.ending.seconds = stop, self.interaction.elapsed_s
@@ -169,61 +162,24 @@ class Trial:
         self.ending.stop_detail = self.interaction.detail
         self._move(TrialState.SEALED)
 
-    async def _seal(self, sandbox: Sandbox) -> Sealed | None:
+    async def _seal(self, stage: Stage) -> Sealed | None:
         """Seal whatever ended the interaction; after an interrupt within a bounded time, or not at all (None)."""
         limit_s = INTERRUPTED_SEAL_S if self.interrupted else math.inf
         with anyio.move_on_after(limit_s):
-            return await seal(sandbox, self.plan.task, self.journal)
+            return await stage.seal()
         return None
 
-    async def _grade(self, sandbox: Sandbox, sealed: Sealed, sandboxes: AsyncExitStack) -> None:
-        task = self.plan.task
+    async def _grade(self, stage: Stage, sealed: Sealed) -> None:
         self._move(TrialState.GRADING)
         self.journal.phase = Phase.GRADING
-        if task.grading.environment is GradingEnvironment.FRESH:
-            opened = self.services.provider.open(sandbox_spec(self.plan, "grading"))
-            sandbox = await sandboxes.enter_async_context(opened)
-            self.journal.note("sandbox.opened", sandbox.facts.plain())
-            for path, archive in sealed.artifacts.items():
-                await sandbox.restore(archive, str(PurePosixPath(path).parent))
-        case = GradingCase(
-            task=task,
-            sandbox=sandbox,
-            nonce=secrets.token_hex(16),
-            keep=self.journal.keep,
-            note=lambda kind, payload: _discard(self.journal.note(kind, payload, actor=Actor.GRADER)),
-            pristine=self._pristine,
-        )
-        grade = await self._judge(self.services.grader(task.grading.grader), case)
-        grade = grade.model_copy(update={"peak_memory_bytes": await sandbox.peak_memory()})
+        before = interaction_digest(self.services.store.events(self.plan.trial))
+        grade = await stage.grade(sealed)
         self.journal.note("grade", grade.plain(), actor=Actor.GRADER, blobs=grade.blobs)
+        after = interaction_digest(self.services.store.events(self.plan.trial))
+        if before != after:
+            self.ending.ungraded(Reason.HARNESS_ERROR, f"the sealed stream grew while it was graded: {before}, {after}")
+            return
         self.ending.graded(grade, sealed)
-
-    @asynccontextmanager
-    async def _pristine(self) -> AsyncIterator[Sandbox]:
-        """A sandbox as the solver found its own, for a grader that asks who broke what."""
-        async with self.services.provider.open(sandbox_spec(self.plan, "pristine")) as sandbox:
-            self.journal.note("sandbox.opened", sandbox.facts.plain())
-            try:
-                await prepare(sandbox, self.plan, self.journal)
-            finally:
-                self.journal.phase = Phase.GRADING
-            yield sandbox
-
-    async def _judge(self, grader: Grader, case: GradingCase) -> Grade:
-        """Ask a grader. One that raises or hangs is ungraded by its own fault: the agent is not asked again for it."""
-        setup_s = case.task.environment.setup_s if case.task.environment.setup else 0.0  # of a pristine sandbox
-        allowed_s = case.task.grading.timeout_s + setup_s + GRADER_GRACE_S
-        reason, detail = Reason.GRADER_TIMEOUT, f"no answer after {allowed_s:.0f} s"
-        with anyio.move_on_after(allowed_s):
-            try:
-                return await grader.grade(case)
-            except (SandboxFault, StoreError):
-                raise
-            except Exception as error:  # noqa: BLE001  # a plug-in may raise anything
-                reason, detail = Reason.GRADER_CRASHED, f"{type(error).__name__}: {error}"
-                self.journal.note("grader.error", {"error": traceback.format_exc()[-8000:]}, actor=Actor.GRADER)
-        return Grade(grader=case.task.grading.grader, outcome=Outcome.UNGRADED, reason=reason, detail=detail)
 
     def _account(self) -> Account:
         account = self.services.account(self.services.store.events(self.plan.trial))
@@ -267,6 +223,13 @@ class Trial:
         return result
 
 
+def make_stage(plan: TrialPlan, services: Services, journal: Journal, stack: AsyncExitStack) -> Stage:
+    """What the trial happens in."""
+    if plan.task.conversation is not None:
+        return ConversationStage(plan, services, journal, stack)
+    return SandboxStage(plan, services, journal, stack)
+
+
 def overridden(override: Budget) -> tuple[str, ...]:
     """The stamp of a trial whose budget was not the task's own."""
     changed = ", ".join(f"{name}={value}" for name, value in override if value is not None)
@@ -284,7 +247,3 @@ def closing(slot: int, task: str, result: TrialResult, head: str, events: int) -
         "events": events,
     }
     return CLOSED, payload
-
-
-def _discard(event: Event) -> None:
-    """A grader's note needs no answer."""
