@@ -1,0 +1,1 @@
+"""Recorded episodes carried out again, compared, and graded under other rules."""
