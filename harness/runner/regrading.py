@@ -102,7 +102,8 @@ async def regrade_sealed(plan: TrialPlan, sealed: SealedEvidence, services: Serv
     journal.phase = Phase.GRADING
     problem = missing_evidence(sealed, plan.task)
     if problem:
-        grade = _ungraded(plan, sealed.reason, problem)
+        damaged = sealed.reason is Reason.EVIDENCE_DAMAGED
+        grade = _ungraded(plan, sealed.reason, problem, Outcome.INVALID if damaged else Outcome.UNGRADED)
     else:
         try:
             archives = _read_blobs(services.store, sealed, plan.task)

@@ -131,8 +131,13 @@ def verify_run(store: Verifiable, run: str) -> RunReport:
     for other in others:
         problems += other.problems
     notices = [notice for trial in trials for notice in trial.notices]
-    notices += [f"stream {other.stream} belongs to no planned trial" for other in others]
+    notices += [f"stream {other.stream} belongs to no planned trial" for other in others if not _beside(other, known)]
     return RunReport(id_, chain, trials, others, tuple(problems), tuple(notices))
+
+
+def _beside(other: ChainReport, known: set[str]) -> bool:
+    """Whether a stream is of a grader's doing beside a trial: named `<trial>.<what>`."""
+    return other.stream.rpartition(".")[0] in known
 
 
 class _Walk:
