@@ -57,11 +57,10 @@ def check_alerts(request: AuditRequest) -> Change:
 
     Only `suite`, `policy`, `alerts` and `store` of the request count. Raises AssayError.
     """
-    name = name_of(find_suite(request.suite))
+    name, sinks = name_of(find_suite(request.suite)), request.alerts.sinks()
     with open_store(request.store) as store, owned_chain(store, name) as chain:
         change = update_alerts(chain, look(request, own=True).findings, utc_now())
-        deliver(chain, request.alerts.sinks(), utc_now())
-        return change
+        return replace(change, undelivered=deliver(chain, sinks, utc_now()))
 
 
 @dataclass

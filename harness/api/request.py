@@ -7,7 +7,7 @@ import importlib.resources
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -224,22 +224,28 @@ def make_request(values: dict[str, Any], place: str | Origin = "") -> RunRequest
         raise refused(error, Origin(place) if isinstance(place, str) else place) from error
 
 
-def refused(error: ValidationError, origin: Origin) -> ConfigError:
-    """What is wrong with a request, all of it: place, problem and remedy each."""
+def refused(
+    error: ValidationError, origin: Origin, known: Iterable[str] = (), see: str = "`assay run --help`"
+) -> ConfigError:
+    """What is wrong with a request, all of it: place, problem and remedy each.
+
+    `known`: the keys there are, of a file that is no run's, and where it says so.
+    """
     parts = sorted(error.errors(include_url=False), key=lambda part: origin.line(part["loc"]) or 0)
-    problems = [_problem(part, origin) for part in parts]
+    keys = tuple(known) or known_keys()
+    problems = [_problem(part, origin, keys, see) for part in parts]
     if len(problems) == 1:
         return problems[0]
     lines = "".join(f"\n  {problem}" for problem in problems)
     return ConfigError(f"{len(problems)} problems{lines}", place=origin.file)
 
 
-def _problem(part: ErrorDetails, origin: Origin) -> ConfigError:
+def _problem(part: ErrorDetails, origin: Origin, known: Sequence[str], see: str) -> ConfigError:
     what, remedy = part["msg"].removeprefix("Value error, "), ""
     if part["type"] == "extra_forbidden":
         what = "there is no such key"
-        near = difflib.get_close_matches(str(part["loc"][-1]), known_keys(), n=1)
-        remedy = f"did you mean {near[0]!r}?" if near else "see `assay run --help` for the keys"
+        near = difflib.get_close_matches(str(part["loc"][-1]), known, n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else f"see {see} for the keys"
     elif part["type"] == "tuple_type":
         what = f"{part['input']!r} is no list"
         remedy = f"write [{json.dumps(part['input'])}]" if isinstance(part["input"], str) else ""

@@ -183,6 +183,7 @@ class Change:
     raised: tuple[Alert, ...]
     resolved: tuple[Alert, ...]
     standing: tuple[Alert, ...]
+    undelivered: tuple[str, ...] = ()  # what sinks did not take, to be sent again
 
 
 def update_alerts(chain: AuditChain, found: Iterable[Finding], at: str) -> Change:

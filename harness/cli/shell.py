@@ -33,6 +33,8 @@ COMMANDS = {
     "import": "Bring another harness's results into the store, and say what is missing.",
     "lint-archive": "Say where an archive contradicts itself: labels, header, duplicates, totals, rewards, usage.",
     "audit": "Measure what is achievable on a suite, and what is not, why and since when.",
+    "serve": "Carry out audits and runs when they are due, until it is told to stop.",
+    "schedule": "Show what is due and what became of it, or carry out a job now.",
     "score": "Score a run on what was achievable: score, achievable count, unavailable rate.",
     "verify": "Re-derive every hash chain of a run and name the first broken event.",
     "calibrate": "Fit a bank of items to past runs, with a report of how well it fits.",

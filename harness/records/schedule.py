@@ -129,3 +129,22 @@ class Dues(Record):
     due: str
     first_due: str
     missed: int
+
+
+class JobLine(Record):
+    """A job as it is listed. `next_due`: in the job's own zone, ISO 8601 with its offset."""
+
+    job: Job
+    words: str
+    next_due: str
+    running: str | None  # by whom
+    last: Firing | None
+
+
+class Due(Record):
+    """A time at which a job will be due."""
+
+    job: str
+    kind: JobKind
+    due: str
+    local: str

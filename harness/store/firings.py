@@ -13,6 +13,7 @@ from typing import Any
 from harness.records.base import canonical_json
 from harness.records.errors import StoreError
 from harness.records.schedule import Firing, JobTimes
+from harness.store.leases import describe
 from harness.store.rows import parse
 from harness.store.sqlite import SqliteStore
 
@@ -130,6 +131,11 @@ class Changing:
         )
         if not changed:
             raise StoreError(f"firing {firing.number} is over already", remedy="assay schedule history shows how")
+
+
+def who(holder: dict[str, object] | None) -> str:
+    """The process that holds a job's lock, in words."""
+    return describe(holder or {})
 
 
 def _body(firing: Firing) -> str:
