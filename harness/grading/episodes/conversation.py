@@ -52,9 +52,9 @@ def acts_of(steps: Sequence[Step], capabilities: Capabilities, mode: str) -> tup
 
 
 def call_of(step: Step, capabilities: Capabilities, mode: str) -> Call:
-    """The call that a recorded `tool.call` step made: of the actor's own side, unless only another side that it may
-    call has a tool of that name (the agent in solo mode)."""
-    name, own = str(step.payload.get("gen_ai.tool.name")), _OWN_SIDE[step.actor]
+    """The call that a recorded `tool.call` step made: in the namespace that the record names; or else of the actor's
+    own side, unless only another side that it may call has a tool of that name (the agent in solo mode)."""
+    name, own = str(step.payload.get("gen_ai.tool.name")), step.payload.get("namespace") or _OWN_SIDE[step.actor]
     allowed = capabilities.modes.get(mode, {}).get(step.actor.value, (own,))
     spaces = [space for space in (own, *allowed) if capabilities.tool(name, space) is not None]
     return Call(

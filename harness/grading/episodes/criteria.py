@@ -1,7 +1,8 @@
 """What a task's definition asks for, read from either shape that benchmarks of this kind use.
 
 tau-bench: `actions` [{name, kwargs}], `outputs`. tau2-bench: `evaluation_criteria` {actions [{name, arguments,
-requestor, compare_args}], communicate_info, env_assertions, nl_assertions, reward_basis}.
+requestor, compare_args}], communicate_info, env_assertions, nl_assertions, reward_basis}. A conversation task of ours
+(:class:`harness.records.conversation.Conversation`) has tau-bench's shape, with the namespace of each action.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from harness.records.base import Record
 from harness.records.errors import AssayError
 
 _SIDES = {"assistant": "agent", "agent": "agent", "user": "user"}
@@ -53,6 +55,8 @@ class Criteria:
 
 def criteria_of(definition: Any) -> Criteria:
     """The criteria of a task's definition. Raises CriteriaFault."""
+    if isinstance(definition, Record):
+        definition = definition.plain()
     if not isinstance(definition, Mapping):
         raise CriteriaFault("the task has no definition to grade by", remedy="name task data that has it")
     if "evaluation_criteria" not in definition:
@@ -75,7 +79,11 @@ def criteria_of(definition: Any) -> Criteria:
 
 def initial_of(definition: Any) -> dict[str, Any]:
     """The task's own initial state, as :class:`harness.records.environment.Opening` takes it; empty: none."""
-    stated = definition.get("initial_state") if isinstance(definition, Mapping) else None
+    if isinstance(definition, Record):
+        definition = definition.plain()
+    if not isinstance(definition, Mapping):
+        return {}
+    stated = definition.get("initial_state") or definition.get("initial")
     return dict(stated) if isinstance(stated, Mapping) else {}
 
 
@@ -87,7 +95,7 @@ def _action(entry: Any, index: int) -> ReferenceAction:
     place = f"actions[{index}]"
     if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
         raise CriteriaFault("has no name", place=place)
-    side = str(entry.get("requestor") or "assistant")
+    side = str(entry.get("requestor") or entry.get("namespace") or "assistant")
     if side not in _SIDES:
         raise CriteriaFault(f"requestor {side!r} is neither assistant nor user", place=place)
     compare = entry.get("compare_args")

@@ -35,7 +35,7 @@ from harness.protocols import EpisodeCase
 from harness.records.environment import Call, EnvironmentFault
 from harness.records.errors import ConfigError
 from harness.records.grade import Grade
-from harness.records.vocabulary import Actor, Phase, Reason
+from harness.records.vocabulary import Actor, Phase, Reason, StopReason
 
 ID = "tau2"
 USER_STOPS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
@@ -122,6 +122,7 @@ class Tau2:
     def _end(self, case: EpisodeCase, acts: Sequence[Act]) -> tuple[str, bool]:
         """Why the episode ended, in tau2's words ("" for unknown), and whether the source states it."""
         stated = case.replayed.episode.end
+        stated = _OUR_WORDS.get(stated, stated)
         if stated in _ENDS:
             return stated, True
         last = acts[-1] if acts else None
@@ -262,6 +263,15 @@ _ENDS = frozenset(
         *("context_window_exceeded", "unexpected_error"),
     }
 )
+_OUR_WORDS = {
+    StopReason.USER_ENDED.value: "user_stop",
+    StopReason.FINISHED.value: "agent_stop",
+    StopReason.STEPS.value: "max_steps",
+    StopReason.TIME.value: "timeout",
+    StopReason.TOKENS.value: "context_window_exceeded",
+    StopReason.SOLVER_ERROR.value: "agent_error",
+    StopReason.INFRASTRUCTURE.value: INFRASTRUCTURE,
+}
 _CHANGES = {
     "numbers-by-value": lambda rule: replace(rule, numbers_by_value=True),
     "whole-words": lambda rule: replace(rule, phrases=replace(rule.phrases, whole_words=True)),

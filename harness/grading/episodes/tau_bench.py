@@ -29,12 +29,13 @@ from harness.protocols import EpisodeCase
 from harness.records.environment import EnvironmentFault
 from harness.records.errors import ConfigError
 from harness.records.grade import Grade
-from harness.records.vocabulary import Actor, Reason
+from harness.records.vocabulary import Actor, Reason, StopReason
 
 ID = "tau-bench"
 STOP = "###STOP###"
 RESPOND = "respond"
 TERMINATING = frozenset({"transfer_to_human_agents"})
+_USER_ENDED = frozenset({StopReason.USER_ENDED.value, "user_stop"})  # by a record that has no token for it
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,10 @@ class TauBench:
         outputs = "every listed output is a part of something the agent told the user (lower case, commas removed)"
         both = f"{state}, and {outputs}"
         said = both if choices.state_always else f"{outputs}; in a task without outputs, {state}"
+        grown = "the reference runs in the live environment and its log"
+        said += f"; graded at each ending event, the last one counts; {grown}" if not choices.own_state else ""
+        said += "; 0 without any action" if choices.fails_without_action else ""
+        said += "; afterwards as many log entries as the task has reference actions are cut" if choices.cuts_log else ""
         others = [name for name in _CHANGES if _changed(choices, name) == choices]
         return said + (f"; choices: {', '.join(others)}" if others else "")
 
@@ -141,7 +146,9 @@ class TauBench:
                 answered = not act.aside
             elif act.text is not None and answered:
                 stopped = act.text.strip() == STOP if self.choices.stop_alone else STOP in act.text
-                if stopped:
+                ended = position == len(acts) - 1 and case.replayed.episode.end in _USER_ENDED
+                said_so = ended and STOP not in act.text
+                if stopped or said_so:
                     endings.append(position)
         return endings
 
