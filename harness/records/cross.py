@@ -97,7 +97,8 @@ class TransitionLine(Record):
 class EffectLine(Record):
     """A change of grader and of data split into its parts, on the `n` episodes valid in all four cells.
 
-    Each order is (grader's share, data's share); `means` are of old/old, new grader, new data, new/new.
+    `grader_first` is the grader's share, then the data's; `data_first` the data's, then the grader's. `means` are of
+    old/old, new grader, new data, new/new.
     """
 
     graders: tuple[str, str]

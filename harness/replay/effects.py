@@ -50,7 +50,7 @@ def effects_of(
         means=(means[0], means[1], means[2], means[3]),
         total=found.total,
         grader_first=found.grader_first,
-        data_first=found.data_first,
+        data_first=(found.data_first[1], found.data_first[0]),  # there it is the grader's share first
         interaction=found.interaction,
         missing="; ".join(lacking) or None,
     )
