@@ -15,7 +15,15 @@ from typing import Any
 from harness.environments.overlay import Database
 from harness.records.environment import EnvironmentFault
 
-_REMEDY = "name the folder with --environment-data PATH or ASSAY_ENVIRONMENT_DATA"
+VARIABLE = "ASSAY_ENVIRONMENT_DATA"
+_REMEDY = f"name the folder with --environment-data PATH or {VARIABLE}"
+
+
+def needed(folder: Path | None, what: str) -> Path:
+    """The folder of an environment that cannot do without. Raises EnvironmentFault when none is named."""
+    if folder is None:
+        raise EnvironmentFault("its data is not part of Assay, and no folder is named", place=what, remedy=_REMEDY)
+    return Path(folder)
 
 
 def find(folder: Path, names: Sequence[str], *, below: Sequence[str] = ()) -> Path:

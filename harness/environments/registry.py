@@ -10,10 +10,8 @@ import os
 from pathlib import Path
 
 from harness import plugins
+from harness.environments.folder import VARIABLE
 from harness.protocols import Environment
-from harness.records.environment import EnvironmentFault
-
-VARIABLE = "ASSAY_ENVIRONMENT_DATA"
 
 
 def environment(name: str, data_folder: Path | None = None) -> Environment:
@@ -29,17 +27,6 @@ def environment(name: str, data_folder: Path | None = None) -> Environment:
 def names() -> tuple[str, ...]:
     """The environments known by name."""
     return plugins.names("environments")
-
-
-def needed(data_folder: Path | None, what: str) -> Path:
-    """The data folder of an environment that cannot do without. Raises EnvironmentFault when none is named."""
-    if data_folder is None:
-        raise EnvironmentFault(
-            "its data is not part of Assay, and no folder is named",
-            place=what,
-            remedy=f"give --environment-data PATH or set {VARIABLE}",
-        )
-    return Path(data_folder)
 
 
 def _from_variable() -> Path | None:

@@ -86,9 +86,9 @@ class DataVersion:
         """Under tau-bench's rule."""
         return DatabaseDigest(self.tables, TUPLES)
 
-    def flights_from(self, origin: Any) -> list[str]:
+    def flights_from(self, origin: object) -> list[str]:
         """Numbers of the flights that leave there, in the order of the database: no tool adds or moves a flight."""
-        return self._from.get(origin, [])
+        return self._from.get(origin, []) if isinstance(origin, str) else []
 
 
 _open: dict[Path, AirlineData] = {}

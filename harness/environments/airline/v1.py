@@ -11,8 +11,8 @@ from typing import Any
 from harness.environments.airline.database import DataVersion, airline_data
 from harness.environments.airline.schema import V1
 from harness.environments.airline.v1_tools import TOOLS
+from harness.environments.folder import needed
 from harness.environments.overlay import Overlay, copy_of
-from harness.environments.registry import needed
 from harness.environments.session import AGENT, REFERENCE, Access, checked, code_of, packed, unpacked
 from harness.records.environment import Answer, Call, Capabilities, EnvironmentFault, Opening
 
