@@ -10,9 +10,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from harness.protocols import Episode, Remaining
-from harness.records.chat import ChatReply, ToolCall
+from harness.records.chat import ToolCall
 from harness.records.errors import ConfigError
 from harness.records.execution import ExecResult
+from solvers.converse import converse, spoken
 
 SYSTEM_PROMPT = """\
 You work in a Linux sandbox, through the tool `bash`, on the task that the user gives you.
@@ -93,7 +94,8 @@ def _number(options: Mapping[str, Any], key: str, default: float, *, least: floa
 
 
 class Agent:
-    """Asks the model, runs the commands it calls for, shows it their output; a reply without a call ends it.
+    """Asks the model, runs the commands it calls for, shows it their output; a reply without a call ends it. In a
+    conversation the tools are the environment's, and the reply goes to the user (:mod:`solvers.converse`).
 
     What a model gets wrong in a call is told to it, and the loop goes on. Budgets are the harness's to keep: a
     handle that refuses ends the loop by its exception.
@@ -102,6 +104,7 @@ class Agent:
     name = "agent"
     version = "1"
     needs_model = True
+    converses = True
     isolation = "inline"
 
     @staticmethod
@@ -113,6 +116,9 @@ class Agent:
         settings = Settings.read(episode.options)
         if episode.model is None:
             raise ConfigError("the agent has no model", remedy="give --model (and --base-url)")
+        if episode.conversation is not None:
+            await converse(episode, episode.conversation, settings.temperature)
+            return
         messages = opening(episode, settings)
         while True:
             reply = await episode.model.chat(messages, tools=(BASH,), temperature=settings.temperature)
@@ -135,18 +141,6 @@ def opening(episode: Episode, settings: Settings) -> list[dict[str, Any]]:
         {"role": "system", "content": prompt + remaining_line(episode.remaining())},
         {"role": "user", "content": episode.instruction},
     ]
-
-
-def spoken(reply: ChatReply) -> dict[str, Any]:
-    """The assistant message to put back: as the service sent it, or else made from what was understood."""
-    if reply.message:
-        return {"role": "assistant", **reply.message}
-    calls = [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-        for call in reply.tool_calls
-    ]
-    message: dict[str, Any] = {"role": "assistant", "content": reply.content}
-    return {**message, "tool_calls": calls} if calls else message
 
 
 async def answer(call: ToolCall, episode: Episode, settings: Settings) -> str:

@@ -30,6 +30,7 @@ class Mutated:
     actor = "reference"
     uses_solution = True
     isolation = "inline"
+    converses = True
 
     @staticmethod
     def check_options(options: Mapping[str, Any]) -> None:

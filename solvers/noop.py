@@ -15,6 +15,7 @@ class Noop:
     name = "noop"
     version = "1"
     isolation = "inline"
+    converses = True
 
     @staticmethod
     def check_options(options: Mapping[str, Any]) -> None:

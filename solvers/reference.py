@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from harness.protocols import Episode, Given
+from harness.protocols import Episode, Given, SolverConversation
 from harness.records.errors import ConfigError
 from harness.records.execution import ExecResult
 from harness.records.task import Solution
@@ -25,6 +26,7 @@ class Reference:
     actor = "reference"
     uses_solution = True
     isolation = "inline"
+    converses = True
 
     @staticmethod
     def check_options(options: Mapping[str, Any]) -> None:
@@ -55,7 +57,22 @@ def without_solution(given: Mapping[str, Given]) -> tuple[str, ...]:
     return ()
 
 
-async def run_solution(episode: Episode, solution: Solution) -> ExecResult:
-    """Carry a solution into the sandbox and run its script. Its exit code is recorded; the grader judges."""
+async def run_solution(episode: Episode, solution: Solution) -> ExecResult | None:
+    """Carry a solution into the sandbox and run its script, or lead the conversation that it writes down. Its exit
+    code is recorded; the grader judges."""
+    if episode.conversation is not None:
+        await converse_by(episode.conversation, solution)
+        return None
     await episode.sandbox.put(solution.files, SOLUTION_FOLDER)
     return await episode.sandbox.exec(["bash", f"{SOLUTION_FOLDER}/{solution.script}"], env=solution.env)
+
+
+async def converse_by(conversation: SolverConversation, solution: Solution) -> None:
+    """Do and say what the solution's script has, a JSON object a line; once the user has ended it, no more."""
+    script = solution.files.get(solution.script)
+    for line in script.content.decode("utf-8", "surrogatepass").splitlines() if script is not None else ():
+        step = json.loads(line)
+        if "say" in step:
+            await conversation.say(step["say"])
+        else:
+            await conversation.call(step["call"], step["arguments"], namespace=step.get("namespace", "agent"))

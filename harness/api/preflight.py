@@ -49,6 +49,7 @@ def check_sources(request: RunRequest) -> None:
 
 def check_on_suite(plugin: SolverPlugin, suite: Suite) -> tuple[str, ...]:
     """Let a solver that gets the solutions look at them. Returns what it wants a reader to know; raises ConfigError."""
+    _check_converses(plugin, suite)
     check: Callable[..., Any] | None = getattr(plugin.make, "check_solutions", None)
     if check is None or not plugin.spec.uses_solution:
         return ()
@@ -60,6 +61,15 @@ def check_on_suite(plugin: SolverPlugin, suite: Suite) -> tuple[str, ...]:
     except (Exception, SystemExit) as error:  # a user's file may raise anything
         message = f"solver {plugin.spec.name!r} cannot be used: {type(error).__name__}: {error}"
         raise ConfigError(message, remedy="mend its `check_solutions`") from error
+
+
+def _check_converses(plugin: SolverPlugin, suite: Suite) -> None:
+    talks = [task.id for task in suite.tasks if task.conversation is not None]
+    if talks and not getattr(plugin.make, "converses", False):
+        raise ConfigError(
+            f"solver {plugin.spec.name!r} does not converse, and {len(talks)} tasks are conversations ({talks[0]}, …)",
+            remedy="use agent, reference, noop or mutated, or one of your own with `converses = True`",
+        )
 
 
 def request_notes(request: RunRequest, plugin: SolverPlugin, suite: Suite, prices: PriceTable) -> tuple[str, ...]:

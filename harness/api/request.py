@@ -104,6 +104,7 @@ class RunRequest(Request):
     allow_unknown_price: Flag = False  # run without cost budgets when the price is unknown
     preflight: Flag = True  # ask the model service for its models before anything begins
     secrets: tuple[str, ...] = ()  # further environment variables whose values must never be stored
+    keep_mb: Number = Field(default=4.0, ge=0, le=1024)  # of each sealed container, to grade it again
     store: str = Field(default=DEFAULT_STORE, min_length=1)
 
     @model_validator(mode="after")

@@ -12,6 +12,7 @@ import anyio
 from harness.api.adaptive import engine_for
 from harness.api.ceilings import ceiling_of
 from harness.api.containers import open_provider
+from harness.api.environments import needs_containers
 from harness.api.leftovers import taken_up
 from harness.api.preflight import check_sources
 from harness.api.preparation import Preparation, check_same, new_row, prepare, resolved, run_bank, versions
@@ -125,7 +126,8 @@ async def _reach(prepared: Preparation, stack: AsyncExitStack) -> _Reached:
             await model.check()
     provider = open_provider()
     stack.push_async_callback(provider.close)
-    await provider.ping()
+    if needs_containers(prepared.suite):
+        await provider.ping()
     return _Reached(provider, model)
 
 
@@ -163,7 +165,7 @@ async def _carry_out(row: RunRow, stage: _Stage, schedule: Schedule | None) -> N
             if watch.created is not None:
                 watch.created(row)
         stack.enter_context(store.own(row.run))
-        if not new:
+        if not new and needs_containers(prepared.suite):
             # Owned by us now, so what a dead process left of this run is ours to remove, and nobody else's is.
             await stack.enter_async_context(taken_up(reached.provider, row.run))
         # The run's own chain vouches for its configuration, and says each time that it was taken up.

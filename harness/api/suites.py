@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from harness.api.environments import pin_environments
 from harness.formats.suite import load_suite as load_from_disk
 from harness.formats.suite import select
 from harness.records.errors import ConfigError
@@ -13,7 +14,7 @@ from harness.records.suite import Suite
 
 def load_suite(path_or_name: str | Path, tasks: Iterable[str] = ()) -> Suite:
     """A suite by path or bundled name, narrowed to task id globs. Raises TaskError, LoadErrors, ConfigError."""
-    suite = load_from_disk(path_or_name)
+    suite = pin_environments(load_from_disk(path_or_name))
     patterns = tuple(tasks)
     return select(suite, patterns) if patterns else suite
 
@@ -21,6 +22,7 @@ def load_suite(path_or_name: str | Path, tasks: Iterable[str] = ()) -> Suite:
 def require_locked(suite: Suite) -> None:
     """Raises ConfigError when an image is not pinned: tags never reach the engine."""
     if not suite.locked:
+        pin_environments(suite, strict=True)  # says what keeps an environment from being opened
         raise ConfigError(
             "the suite is not locked, so its images are not pinned by digest",
             place=suite.source,

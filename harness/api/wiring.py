@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness import plugins
+from harness.api.environments import environment_of, episode_graders, user_of
 from harness.api.request import RunRequest
 from harness.api.schedule_slots import turn_of
 from harness.billing.account import accountant
@@ -92,7 +93,7 @@ def make_solver(plugin: SolverPlugin) -> Solver:
 
 def find_graders(suite: Suite) -> dict[str, Grader]:
     """Every grader a suite names, by `id@version`. Raises ConfigError before anything is spent."""
-    wanted = sorted({task.grading.grader for task in suite.tasks})
+    wanted = sorted({task.grading.grader for task in suite.tasks if task.conversation is None})
     found: dict[str, Grader] = {}
     for reference in wanted:
         name, _, version = reference.partition("@")
@@ -194,5 +195,9 @@ def make_services(request: RunRequest, parts: Parts) -> Services:
             {**{name: host_env[name] for name in host_env if sounds_secret(name)}, **secrets_of(request)}
         ),
         host_env=host_env,
+        environment=environment_of,
+        episode_grader=episode_graders(parts.suite).__getitem__,
+        user=user_of,
+        keep_bytes=int(request.keep_mb * 1e6),
         turn=turn_of(parts.store),
     )

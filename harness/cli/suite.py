@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from harness.api.environments import environment_locks
 from harness.api.suites import load_suite
 from harness.bootstrap.engine import ensure_engine
 from harness.bootstrap.images import resolve_images
@@ -76,12 +77,15 @@ def lock(
     """Pin images by digest, files by sha256, graders by version; builds what has only a Dockerfile."""
     folder = find_suite(path)
     suite = load_from_disk(path, ignore_lock=True)
-    engine = ensure_engine(os.environ, say)
-    client = connect_engine(engine.address, os.environ)
-    try:
-        images = resolve_images(client, images_needed(suite), say)
-    finally:
-        client.close()
+    images = environment_locks(suite)
+    needed = [need for need in images_needed(suite) if need.reference not in images]
+    if needed:
+        engine = ensure_engine(os.environ, say)
+        client = connect_engine(engine.address, os.environ)
+        try:
+            images |= resolve_images(client, needed, say)
+        finally:
+            client.close()
     made = make_lock(suite, images)
     target = out or folder / LOCK_FILE
     write_lock(target, made)

@@ -14,6 +14,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness import plugins
+from harness.formats.conversation import ConversationFormat
 from harness.formats.family import FamilyFormat
 from harness.formats.harbor import HarborFormat
 from harness.formats.lock import LOCK_FILE, apply_lock, read_lock
@@ -25,7 +26,11 @@ from harness.records.errors import ConfigError, TaskError
 from harness.records.suite import Suite, SuiteLock
 from harness.records.task import Task
 
-_BUILT_IN: Mapping[str, type[TaskFormat]] = {"family": FamilyFormat, "harbor": HarborFormat}
+_BUILT_IN: Mapping[str, type[TaskFormat]] = {
+    "conversation": ConversationFormat,
+    "family": FamilyFormat,
+    "harbor": HarborFormat,
+}
 
 
 class SuiteSettings(BaseModel):

@@ -105,7 +105,7 @@ class SuiteWalk:
         return TaskError("the link leads out of the suite", place=str(link), remedy="put the folder itself there")
 
     def _no_suite(self) -> TaskError:
-        looked = "neither it nor a folder below it has a task.toml or a variants.toml"
+        looked = "neither it nor a folder below it has a task.toml, a variants.toml or a conversation.toml"
         remedy = "give the folder of a task, a family or a suite, or a bundled suite's name"
         if self._suites:
             remedy = f"give a suite by its own path: {', '.join(map(str, self._suites[:_MOST_TOLD]))}"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 from pydantic import Field
 
 from harness.records.base import Record
+
+FACT = re.compile(r"\{([a-z_][a-z0-9_]*)\}")  # a fact's place in what a scripted user says
 
 
 class Action(Record):
@@ -52,6 +56,13 @@ class UserScript(Record):
     patience: int = Field(default=4, ge=0)  # messages in a row to which no rule applies; then the user leaves
     most_turns: int = Field(default=30, gt=0)  # of the user; then it leaves
 
+    def unknown_facts(self) -> tuple[str, ...]:
+        """Names in braces that are no facts of the script."""
+        texts = [self.opening, *self.lost, *(text for rule in self.rules for text in rule.say)]
+        texts += [json.dumps(rule.call.arguments) for rule in self.rules if rule.call is not None]
+        named = {match for text in texts for match in FACT.findall(text)}
+        return tuple(sorted(named - self.facts.keys() - {"answer"}))
+
 
 class Conversation(Record):
     """What an episode happens in, and what should come of it. `folder` is where the data lies, not what is measured."""
@@ -64,4 +75,3 @@ class Conversation(Record):
     user: UserScript | None = None  # None: solo, the instruction is all there is
     actions: tuple[Action, ...] = ()  # what the reference does; the state it ends in is the right one
     outputs: tuple[str, ...] = ()  # what the agent must have told the user
-    forbidden: tuple[Action, ...] = ()  # what a wrong solution would do; for mutants only

@@ -58,7 +58,7 @@ def test_hidden_folders_caches_prose_and_empty_folders_are_passed_over(root: Pat
 @pytest.mark.parametrize(
     ("path", "remedy"),
     [
-        ("odd/data.csv", "known formats: family, harbor"),
+        ("odd/data.csv", "known formats: conversation, family, harbor"),
         ("old/task.yaml", "first format"),
         ("typo/tasks.toml", "'tasks.toml'?"),
     ],

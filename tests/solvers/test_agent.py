@@ -15,7 +15,8 @@ from harness.records.errors import ConfigError, ProviderFault, Revoked, SandboxF
 from harness.records.execution import Captured, ExecResult
 from harness.records.vocabulary import Reason
 from harness.testing import ScriptedModel, calls, says
-from solvers.agent import BASH, LEAST_OUTPUT_CHARS, Agent, BadCall, Settings, clipped, read_call, shown, spoken
+from solvers.agent import BASH, LEAST_OUTPUT_CHARS, Agent, BadCall, Settings, clipped, read_call, shown
+from solvers.converse import spoken
 from tests.solvers.scenes import StageSandbox, make_episode, output
 
 pytestmark = pytest.mark.anyio
