@@ -11,6 +11,7 @@ from harness.records.environment import Call, Capabilities
 from harness.records.vocabulary import Actor, Phase
 
 _OWN_SIDE = {Actor.AGENT: "agent", Actor.USER: "user"}
+_ROLES = {"assistant": Actor.AGENT, "user": Actor.USER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,16 @@ def call_of(step: Step, capabilities: Capabilities, mode: str) -> Call:
         namespace=spaces[0] if spaces else own,
         id=str(step.payload.get("gen_ai.tool.call.id", "")),
     )
+
+
+def history_of(initial: Mapping[str, Any]) -> tuple[Call, ...]:
+    """The calls of a `message_history` that a task begins with: they belong to its initial state."""
+    calls = []
+    for message in initial.get("message_history") or ():
+        actor = _ROLES.get(str(message.get("role"))) if isinstance(message, Mapping) else None
+        for call in (message.get("tool_calls") or ()) if actor is not None else ():
+            calls.append(Call(actor, str(call.get("name")), call.get("arguments"), _OWN_SIDE[actor]))
+    return tuple(calls)
 
 
 def copied(value: Any) -> Any:

@@ -6,11 +6,12 @@ Never the live instance and never the replay's: what a grader does cannot touch 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.grading.episodes.conversation import copied
+from harness.grading.episodes.conversation import copied, history_of
 from harness.grading.episodes.criteria import ReferenceAction, initial_of
 from harness.protocols import Environment, EnvironmentSession, EpisodeCase
 from harness.records.environment import Call, EnvironmentFault, Opening
@@ -83,7 +84,7 @@ class References:
         known = self._kept.get(key)
         if known is not None:
             return known[1]
-        with environment.open(opening) as session:
+        with opened(environment, opening) as session:
             carried = carry_out(session, actions, prepare)
             found = EndState(session.digest(), carried)
         if len(self._kept) >= _MOST_KEPT:
@@ -94,10 +95,28 @@ class References:
 
 def recorded_end(case: EpisodeCase, calls: Iterable[Call], prepare: Prepare = copied) -> str:
     """The digest after the recorded calls were made again, in a new instance. Raises EnvironmentFault."""
-    with case.environment.open(recorded_opening(case)) as session:
+    with recorded_session(case, calls, prepare) as session:
+        return session.digest()
+
+
+@contextmanager
+def recorded_session(
+    case: EpisodeCase, calls: Iterable[Call], prepare: Prepare = copied
+) -> Iterator[EnvironmentSession]:
+    """A new instance in which the recorded calls were made again. Raises EnvironmentFault."""
+    with opened(case.environment, recorded_opening(case)) as session:
         for call in calls:
             session.call(replace(call, arguments=prepare(call.arguments)))
-        return session.digest()
+        yield session
+
+
+@contextmanager
+def opened(environment: Environment, opening: Opening) -> Iterator[EnvironmentSession]:
+    """A new instance, with the calls of the message history that the task begins with. Raises EnvironmentFault."""
+    with environment.open(opening) as session:
+        for call in history_of(opening.initial):
+            session.call(replace(call, arguments=copied(call.arguments)))
+        yield session
 
 
 def needs_digest(case: EpisodeCase) -> None:

@@ -27,12 +27,12 @@ from harness.grading.episodes.reference import (
     References,
     needs_digest,
     recorded_end,
-    recorded_opening,
+    recorded_session,
     reference_opening,
 )
 from harness.grading.episodes.verdicts import invalid, outcome_of, source_digest, ungraded
 from harness.protocols import EpisodeCase
-from harness.records.environment import Call, EnvironmentFault
+from harness.records.environment import Call, Capabilities, EnvironmentFault
 from harness.records.errors import ConfigError
 from harness.records.grade import Grade
 from harness.records.vocabulary import Actor, Phase, Reason, StopReason
@@ -241,12 +241,10 @@ def matches(action: ReferenceAction, call: Call) -> bool:
 def _asserted(case: EpisodeCase, assertions: Sequence[Assertion], calls: Sequence[Call]) -> _Part:
     """ENV_ASSERTION, on the end state in an instance of the grader's own. Raises EnvironmentFault."""
     failed = []
-    with case.environment.open(recorded_opening(case)) as session:
-        for call in calls:
-            session.call(replace(call, arguments=copied(call.arguments)))
+    with recorded_session(case, calls) as session:
         for assertion in assertions:
-            asked = Call(Actor.GRADER, assertion.name, copied(assertion.arguments), assertion.namespace)
-            answer = session.call(asked)
+            space = _space(case.environment.capabilities, assertion)
+            answer = session.call(Call(Actor.REFERENCE, assertion.name, copied(assertion.arguments), space))
             said = {"true": True, "false": False}.get(answer.content.strip().lower())
             if answer.missing or answer.error or said is None:
                 why = "has no such check" if answer.missing else f"answers {answer.content[:100]!r}"
@@ -254,6 +252,13 @@ def _asserted(case: EpisodeCase, assertions: Sequence[Assertion], calls: Sequenc
             if said is not assertion.expected:
                 failed.append(assertion.name)
     return _Part(float(not failed), f"does not hold: {', '.join(failed)}" if failed else "")
+
+
+def _space(capabilities: Capabilities, assertion: Assertion) -> str:
+    """Where a check stands: among its side's tools, or in a namespace below that side's that only a reference has."""
+    side = assertion.namespace
+    spaces = [tool.namespace for tool in capabilities.tools if tool.name == assertion.name]
+    return next((space for space in spaces if space == side or space.startswith(f"{side}.")), side)
 
 
 _ENDS = frozenset(

@@ -20,6 +20,7 @@ from harness.grading.episodes.reference import (
     References,
     carry_out,
     needs_digest,
+    opened,
     recorded_end,
     recorded_opening,
     reference_opening,
@@ -218,7 +219,7 @@ class _Walk:
         """Raises EnvironmentFault."""
         found: _Checked | None = None
         with ExitStack() as stack:
-            live = stack.enter_context(self.case.environment.open(recorded_opening(self.case)))
+            live = stack.enter_context(opened(self.case.environment, recorded_opening(self.case)))
             for position, act in enumerate(acts[: endings[-1] + 1]):
                 if act.call is not None:
                     live.call(replace(act.call, arguments=self.prepare(act.call.arguments)))
@@ -228,7 +229,7 @@ class _Walk:
                 if position not in endings:
                     continue
                 before = live.digest()
-                beside = stack.enter_context(self.case.environment.open(reference_opening(self.case)))
+                beside = stack.enter_context(opened(self.case.environment, reference_opening(self.case)))
                 called = [action for action in self.actions if action.name != RESPOND]
                 carried = carry_out(beside, called, self.prepare)
                 own = len(self.log)

@@ -26,8 +26,9 @@ _TOOLS = (
     ToolSpec(name="transfer_to_human_agents", ends=True),
     ToolSpec(name="close", writes=True, ends=True),
     ToolSpec(name="toggle", namespace="user", writes=True),
+    ToolSpec(name="is_on", namespace="user.checks"),
 )
-_CHECKS = {("is_on", "user")}
+_ALL = ("agent", "user", "user.checks")
 
 
 class Shop:
@@ -39,8 +40,8 @@ class Shop:
             environment="shop@1",
             code="sha256:shop",
             modes={
-                "normal": {"agent": ("agent",), "user": ("user",), "reference": ("agent", "user")},
-                "solo": {"agent": ("agent", "user"), "reference": ("agent", "user")},
+                "normal": {"agent": ("agent",), "user": ("user",), "reference": _ALL},
+                "solo": {"agent": ("agent", "user"), "reference": _ALL},
             },
             tools=tuple(tool for tool in _TOOLS if tool.name != without),
             data=("early", "late"),
@@ -67,9 +68,6 @@ class ShopSession:
         self.log: list[dict[str, Any]] = []
 
     def call(self, call: Call) -> Answer:
-        if (call.name, call.namespace) in _CHECKS and call.actor is Actor.GRADER:
-            wanted = call.arguments.get("expected", True)
-            return Answer(json.dumps(self.switches.get(call.arguments["name"], False) is wanted))
         spaces = self.capabilities.modes[self.mode].get(call.actor.value, ())
         if call.namespace not in spaces or self.capabilities.tool(call.name, call.namespace) is None:
             return Answer(f"no tool {call.name}", error=True, missing=True)
@@ -103,6 +101,9 @@ class ShopSession:
     def _toggle(self, name: str) -> tuple[str, bool]:
         self.switches[name] = not self.switches.get(name, False)
         return f"{name} is {'on' if self.switches[name] else 'off'}", False
+
+    def _is_on(self, name: str) -> tuple[str, bool]:
+        return json.dumps(self.switches.get(name, False) is True), False
 
     def digest(self) -> str:
         state = {"orders": self.orders, "switches": self.switches, "closed": self.closed, "open": self.open_now}

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 
+from harness.grading.episodes.conversation import history_of
 from harness.grading.episodes.criteria import ReferenceAction
 from harness.grading.episodes.registry import episode_grader
 from harness.grading.episodes.tau2 import matches
+from harness.protocols import EpisodeCase
 from harness.records.environment import Call, Opening
 from harness.records.grade import Grade
 from harness.records.replay import RecordedEpisode
 from harness.records.vocabulary import Actor, Outcome, Reason
-from tests.grading.episodes.shop import Shop, case_of, do, episode, hear, say, stop
+from tests.grading.episodes.shop import Shop, case_of, do, episode, hear, replay, say, stop
 
 V0, V1 = "tau2@0.1", "tau2@1.0"
 BOOK = {"name": "book", "arguments": {"id": "A", "payments": [250]}, "requestor": "assistant"}
@@ -162,3 +165,19 @@ def test_the_numeric_form() -> None:
     paid = episode(do("book", id="A", payments=[250.0]), say("x"), stop(), end="user_stop")
     assert grade(V1, paid, task(actions=[BOOK])).outcome is Outcome.FAILED
     assert grade(f"{V1}+numbers-by-value", paid, task(actions=[BOOK])).outcome is Outcome.PASSED
+
+
+def test_a_message_history_belongs_to_the_initial_state_of_both_sides() -> None:
+    call = {"id": "c", "name": "book", "arguments": {"id": "H", "payments": [1]}}
+    initial = {"message_history": [{"role": "user", "content": "hi"}, {"role": "assistant", "tool_calls": [call]}]}
+    assert [made.name for made in history_of(initial)] == ["book"]
+    definition = {**task(actions=[BOOK], env_assertions=[ON]), "initial_state": initial}
+    recorded = episode(do("book", id="A", payments=[250]), say("x"), stop(), end="user_stop", definition=definition)
+    shop, opening = Shop(), Opening("normal", initial=initial)
+    with shop.open(opening) as session:
+        for made in (*history_of(initial), Call(Actor.AGENT, "book", {"id": "A", "payments": [250]})):
+            session.call(made)
+        end = session.digest()
+    replayed = dataclasses.replace(replay(recorded, shop, opening), end_state=end)
+    graded = episode_grader(V1).grade(EpisodeCase(replayed, definition, shop, opening))
+    assert graded.outcome is Outcome.PASSED

@@ -1,0 +1,88 @@
+"""The cross table as text."""
+
+from __future__ import annotations
+
+from harness.records.cross import Attribution, CellLine, CrossTable, EffectLine, ReversalLine, TransitionLine
+from harness.report.words import one_line
+
+MOST_TASKS = 8
+
+
+def cross_text(table: CrossTable) -> str:
+    """Cells first, then what moved between them and why."""
+    agents = f", {len(table.agents)} agents" if len(table.agents) > 1 else ""
+    lines = [f"{table.episodes} episodes of {table.tasks} tasks{agents}; {table.common} with a verdict in every cell"]
+    lines += ["", *_cells(table)]
+    if table.attribution is not None:
+        lines += ["", *_attribution(table.attribution)]
+    if table.transitions:
+        lines += ["", f"against the first cell ({table.cells[0].cell}):"]
+        for line in table.transitions:
+            lines += _transition(line)
+    for effect in table.effects:
+        lines += ["", *_effect(effect)]
+    if table.reversals:
+        lines += ["", *(_reversal(line) for line in table.reversals)]
+    if table.notes:
+        lines += ["", *(f"note: {one_line(note)}" for note in table.notes)]
+    return "\n".join(lines)
+
+
+def _cells(table: CrossTable) -> list[str]:
+    names = [_name(line) for line in table.cells]
+    width = max(len(name) for name in names)
+    lines = [f"{'cell':{width}}  {'passed':>12}  {'of valid':>8}  {'all planned':17}  {'common':>8}  no verdict"]
+    for name, line in zip(names, table.cells, strict=True):
+        counts = f"{line.passed}/{line.valid} of {line.planned}"
+        bounds = f"{100 * line.bounds[0]:.1f} to {100 * line.bounds[1]:.1f} %"
+        without = ", ".join(f"{count} {one_line(reason)}" for reason, count in line.without.items())
+        rates = f"{_share(line.rate):>8}  {bounds:17}  {_share(line.common_rate):>8}"
+        row = f"{name:{width}}  {counts:>12}  {rates}  {without}"
+        lines.append(row.rstrip() if line.absent is None else f"{name:{width}}  none: {one_line(line.absent)}")
+    return lines
+
+
+def _name(line: CellLine) -> str:
+    return f"{line.cell.grader}  {line.cell.data}  {line.cell.mode}"
+
+
+def _attribution(found: Attribution) -> list[str]:
+    line = found.pipeline
+    counts = f"{line.n11} pass, {line.n00} fail, {line.n10} pass to fail, {line.n01} fail to pass"
+    return [f"the record against the first cell: {counts}; {line.missing} without one of the two", found.sentence]
+
+
+def _transition(line: TransitionLine) -> list[str]:
+    moved = f"{line.n10} pass to fail, {line.n01} fail to pass, {line.n11} pass, {line.n00} fail"
+    rates = f"net {_points(line.net)}, churn {_share(line.churn)}"
+    lines = [f"  {line.new}: {moved}; {line.missing} without one of the two; {rates} of {line.n}"]
+    if line.tasks:
+        shown = ", ".join(f"{one_line(task.task)} (−{task.n10} +{task.n01})" for task in line.tasks[:MOST_TASKS])
+        more = len(line.tasks) - MOST_TASKS
+        lines.append(f"    tasks that moved: {shown}" + (f" and {more} more (--json has all)" if more > 0 else ""))
+    return lines
+
+
+def _effect(effect: EffectLine) -> list[str]:
+    what = f"{effect.graders[0]} → {effect.graders[1]}, {effect.data[0]} → {effect.data[1]}, {effect.mode}"
+    lines = [f"{what}: {_points(effect.total)} in all, on {effect.n} episodes"]
+    first, second = effect.grader_first
+    lines.append(f"  grader first: grader {_points(first)}, then data {_points(second)}")
+    first, second = effect.data_first
+    lines.append(f"  data first:   data {_points(first)}, then grader {_points(second)}")
+    lines.append(f"  interaction:  {_points(effect.interaction)}")
+    return lines + ([f"  not known: {effect.missing}"] if effect.missing else [])
+
+
+def _reversal(line: ReversalLine) -> str:
+    ties = f"ties: {line.ties_entered} entered, {line.ties_left} left, {line.ties_kept} kept"
+    left_out = f"; {line.left_out} agents have no episode in both" if line.left_out else ""
+    return f"{line.new}: {line.reversed} of {line.pairs} pairs of {line.agents} agents change order; {ties}{left_out}"
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f} %"
+
+
+def _points(value: float | None) -> str:
+    return "unknown" if value is None else f"{100 * value:+.1f} pp"
