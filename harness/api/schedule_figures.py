@@ -14,13 +14,16 @@ from harness.audit.schedule.cron import CronLine, zone_of
 from harness.audit.schedule.decide import moment, next_due, stamp
 from harness.audit.schedule.metrics import Figures, JobFigures, SuiteFigures
 from harness.formats.suite import find_suite, name_of
+from harness.records.base import canonical_json
 from harness.records.errors import ConfigError
-from harness.records.schedule import Due, Firing, JobLine, Result
+from harness.records.schedule import Due, Firing, Job, JobLine, Result
 from harness.store.audit_figures import last_cycle, standing_alerts
 from harness.store.firings import FiringTable, who
+from harness.store.rows import parse
 from harness.store.slots import Slots
 from harness.store.sqlite import SqliteStore
 
+SERVED = "served"  # the setting by which commands find the schedule
 CARRIED_OUT = (Result.OK.value, Result.ALERT.value)  # to its end: an alert is what an audit is for
 
 
@@ -76,23 +79,38 @@ def _suite(store: SqliteStore, suite: str) -> SuiteFigures:
     )
 
 
-def find_schedule(config: Path | None, store: str | None) -> Schedule:
-    """The schedule in a file, or the one that the store was last served with. Raises ConfigError, StoreError."""
+def audited_now(store: SqliteStore, job: Job) -> bool:
+    """Whether somebody audits the job's suite on this store now."""
+    return job.kind.audits and store.owned(stream_of(name_of(find_suite(job.suite))))
+
+
+def keep_served(schedule: Schedule, table: FiringTable) -> None:
+    """Keep a schedule as it is served: what it starts and asks for goes by this, whatever becomes of the file."""
+    table.set(SERVED, schedule.file)
+    table.set(f"{SERVED} {schedule.file}", canonical_json(schedule.plain()).decode("ascii"))
+
+
+def find_schedule(config: Path | None, store: str | None, served: str | None = None) -> Schedule:
+    """The schedule in a file; or the one that the store was last served with, from this file or from any.
+
+    Raises ConfigError, StoreError.
+    """
     if config is not None:
         return read_schedule(config, store)
     folder = Path(store or DEFAULT_STORE)
-    served = None
+    kept = None
     if (folder / "evidence.db").exists():
         with SqliteStore(folder) as opened:
             table = FiringTable(opened)
-            served = table.setting("config") if table.there else None
-    if served is None:
+            name = served or (table.setting(SERVED) if table.there else None)
+            kept = table.setting(f"{SERVED} {name}") if name is not None else None
+    if kept is None:
         raise ConfigError(
             "no schedule was served on this store",
             place=str(folder),
             remedy="name one: --config configs/schedule.toml",
         )
-    return read_schedule(Path(served), str(folder))
+    return parse(Schedule, kept)
 
 
 def list_jobs(schedule: Schedule, now: datetime) -> tuple[JobLine, ...]:

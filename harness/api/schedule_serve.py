@@ -20,7 +20,7 @@ from typing import Any
 
 import structlog
 
-from harness.api.schedule_figures import figures
+from harness.api.schedule_figures import audited_now, figures, keep_served
 from harness.api.schedule_http import answering
 from harness.api.schedule_request import Schedule, check_secret
 from harness.audit.schedule.checks import AGAIN_S, Checks
@@ -37,7 +37,6 @@ log = structlog.get_logger(__name__)
 LONGEST_WAIT_S = 15.0  # how soon a clock that was set, or a process of a dead scheduler, is noticed
 UNWELL_S = 4 * LONGEST_WAIT_S
 ASSAY = (sys.executable, "-c", "from harness.cli import main; main()")
-CONFIG = "config"  # the setting by which commands find the schedule that is served
 MESSAGES_WAIT = 3  # exit code of a look at alerts
 
 
@@ -55,7 +54,7 @@ class Processes:
 
     def start(self, firing: Firing, lock: int) -> None:
         # In a session of its own, so that Ctrl-C at the terminal reaches us alone: we drain, it goes on.
-        argv = [*ASSAY, "schedule", "work", str(firing.number), "--config", self.schedule.file]
+        argv = [*ASSAY, "schedule", "work", str(firing.number), "--served", self.schedule.file]
         self.children[firing.number] = subprocess.Popen(
             [*argv, "--store", self.schedule.store, "--lock", str(lock)],
             pass_fds=(lock,),
@@ -112,9 +111,9 @@ class Serving:
         with ExitStack() as stack:
             store = stack.enter_context(SqliteStore(schedule.store))
             table = FiringTable(store)
-            table.set(CONFIG, schedule.file)
+            keep_served(schedule, table)
             Slots(Path(schedule.store)).limit(schedule.concurrency.trials)
-            scheduler = Scheduler(schedule.jobs, table, self.processes, self.clock)
+            scheduler = Scheduler(schedule.jobs, table, self.processes, self.clock, lambda job: audited_now(store, job))
             address = None
             if schedule.server.enabled:
                 host, port = schedule.server.host, schedule.server.port
@@ -172,7 +171,7 @@ class Serving:
                 log.error("alerts.not_checked", exit_code=code)
             self.checks = self.checks.after(now, waiting=code != 0)
         elif self.schedule.audited and not self.stops and self.checks.is_due(now):
-            argv = [*ASSAY, "schedule", "check", "--config", self.schedule.file, "--store", self.schedule.store]
+            argv = [*ASSAY, "schedule", "check", "--served", self.schedule.file, "--store", self.schedule.store]
             self._check = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
             )

@@ -37,6 +37,7 @@ StoreOr = Annotated[
         "--store", envvar="ASSAY_STORE", help="Folder of the evidence store. [default: the schedule's, or .assay]"
     ),
 ]
+Served = Annotated[str, typer.Option(help="The file whose schedule is served on the store.")]
 
 
 @app.command("list", epilog="Example: assay schedule list --config configs/schedule.toml")
@@ -69,11 +70,13 @@ def next_(
 def history_(
     job: Annotated[str | None, typer.Option(help="Of this job only.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20,
+    config: Config = None,
     store: StoreOr = None,
     as_json: AsJson = False,
 ) -> None:
     """The last firings: when due, how late, how they came out, and their cycle or run."""
-    found = history(store or DEFAULT_STORE, job, limit)
+    folder = store or (DEFAULT_STORE if config is None else find_schedule(config, None).store)
+    found = history(folder, job, limit)
     if as_json:
         print_json([firing.plain() for firing in found])
     else:
@@ -110,10 +113,10 @@ def run_now_(
     raise typer.Exit(firing.found.exit_code or (Exit.OK if firing.result is not Result.FAILED else Exit.FAULT))
 
 
-@app.command(hidden=True, epilog="Example: assay schedule work 12 --config configs/schedule.toml --lock 7")
+@app.command(hidden=True, epilog="Example: assay schedule work 12 --served /etc/assay/schedule.toml --lock 7")
 def work(
     firing: Annotated[int, typer.Argument(help="A firing's number.")],
-    config: Annotated[Path, typer.Option(help="The schedule.")],
+    served: Served,
     lock: Annotated[int, typer.Option(help="A descriptor that holds the job's lock.")],
     store: StoreOr = None,
 ) -> None:
@@ -122,7 +125,7 @@ def work(
     from harness.api.schedule_work import perform
     from harness.cli.execution import watched
 
-    means = _means(find_schedule(config, store))
+    means = _means(find_schedule(None, store, served))
 
     async def quietly(watch: Watch) -> Firing:
         heeding = replace(means, control=watch.control or means.control)
@@ -132,12 +135,12 @@ def work(
     raise typer.Exit(Exit.INTERRUPTED if interrupted else done.found.exit_code or Exit.OK)
 
 
-@app.command(hidden=True, epilog="Example: assay schedule check --config configs/schedule.toml")
-def check(config: Annotated[Path, typer.Option(help="The schedule.")], store: StoreOr = None) -> None:
+@app.command(hidden=True, epilog="Example: assay schedule check --served /etc/assay/schedule.toml")
+def check(served: Served, store: StoreOr = None) -> None:
     """Raise what is stale or absent, and send what waits: what `assay serve` starts. Exits 3 while messages wait."""
     from harness.api.schedule_work import check_suites
 
-    waiting = check_suites(find_schedule(config, store))
+    waiting = check_suites(find_schedule(None, store, served))
     raise typer.Exit(Exit.ALERT if waiting else Exit.OK)
 
 

@@ -58,7 +58,7 @@ class _Page:
         if not known:
             return
         self.lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
-        self.lines += [f"{name}{_braced(labels)} {value:.17g}" for labels, value in known]
+        self.lines += [f"{name}{_braced(labels)} {value!r}" for labels, value in known]
 
 
 def metrics_text(figures: Figures) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -62,6 +63,7 @@ class Scheduler:
     table: FiringTable
     starter: Starter
     clock: Clock
+    busy: Callable[[Job], bool] = lambda job: False  # whether what a waiting firing waits for is still there
     clock_back_s: float = 0.0  # by how much the clock was last seen to go back
     _seen: datetime | None = None
 
@@ -81,7 +83,8 @@ class Scheduler:
 
     def _advance(self, job: Job, now: datetime) -> bool:
         """One step about a job; whether another may follow. Nothing is locked while nothing is to be done."""
-        if step_about(job, self.table.looking(), now) is None:
+        step = step_about(job, self.table.looking(), now)
+        if step is None or (waits(step) and self.busy(job)):
             return False
         lock = self.table.take(job.name)
         if lock is None:
@@ -121,6 +124,11 @@ class Scheduler:
     def next_wake(self, now: datetime, longest_s: float) -> datetime:
         """When to look again: at the next due time, and after `longest_s` at the latest."""
         return min([now + timedelta(seconds=longest_s), *(next_due(job, now) for job in self.jobs)])
+
+
+def waits(step: Step) -> bool:
+    """Whether the step is about a firing that waits for something."""
+    return isinstance(step, TakeUp) and step.firing.state is FiringState.WAITING
 
 
 def step_about(job: Job, store: Changing, now: datetime) -> Step | None:
