@@ -72,7 +72,9 @@ def history_of(initial: Mapping[str, Any]) -> tuple[Call, ...]:
     calls = []
     for message in initial.get("message_history") or ():
         actor = _ROLES.get(str(message.get("role"))) if isinstance(message, Mapping) else None
-        for call in (message.get("tool_calls") or ()) if actor is not None else ():
+        if actor is None:
+            continue
+        for call in message.get("tool_calls") or ():
             calls.append(Call(actor, str(call.get("name")), call.get("arguments"), _OWN_SIDE[actor]))
     return tuple(calls)
 

@@ -1,0 +1,182 @@
+"""The cross table of archives: each episode replayed once for each mode and data version, and graded by every rule.
+
+Episodes stream: one is read, replayed, graded in all cells and let go, so that an archive may be larger than memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from harness.api.crosses_data import DataVersion, NoTask, data_versions, digest_with
+from harness.api.crosses_reading import ReadEpisode, Reading
+from harness.environments.registry import environment
+from harness.grading.episodes.criteria import initial_of
+from harness.grading.episodes.registry import episode_grader, named
+from harness.protocols import Environment, EpisodeCase, EpisodeGrader
+from harness.records.cross import Cell, CellName, CrossEpisode, CrossTable
+from harness.records.environment import EnvironmentFault, Opening
+from harness.records.errors import ConfigError
+from harness.records.grade import Grade
+from harness.records.replay import RecordedEpisode, Replayed
+from harness.records.vocabulary import Outcome, Reason
+from harness.replay.cross import cross
+
+Replayer = Callable[[RecordedEpisode, Environment, Opening], Replayed]
+_MISLABELLED = "label"
+
+
+@dataclass(frozen=True)
+class CrossRequest:
+    """What to cross. The first of each axis is what the others are compared with; no `modes`: the recorded one.
+
+    `data`: versions as :mod:`harness.api.crosses_data` reads them. `task_map`: a file that says under which name the
+    data has a task of the archive. `relabel`: take the labels that an archive's content proposes.
+    """
+
+    archives: tuple[str, ...]
+    environment: str
+    graders: tuple[str, ...]
+    data: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
+    environment_data: Path | None = None
+    task_map: Path | None = None
+    format: str | None = None
+    relabel: bool = False
+
+
+def cross_archives(request: CrossRequest, replay: Replayer) -> CrossTable:
+    """The table. Raises ArchiveError, ConfigError, EnvironmentFault before the first step for what cannot be meant."""
+    if not request.graders:
+        raise ConfigError("no grader is named", place="--graders", remedy="name at least one: assay cross --help")
+    world = environment(request.environment, request.environment_data)
+    versions = data_versions(request.data, world.capabilities, request.task_map)
+    graders = [episode_grader(name) for name in request.graders]
+    for mode in request.modes:
+        check_mode(world, mode)
+    reading = Reading(request.archives, request.format, request.relabel)
+    filling = _Filling(world, graders, versions, request.modes, replay)
+    for read in reading.episodes():
+        filling.take(read)
+    return cross(filling.episodes, filling.cells(), _notes(reading, filling))
+
+
+def check_mode(world: Environment, mode: str) -> None:
+    """Raises EnvironmentFault when the environment does not offer the mode."""
+    modes = world.capabilities.modes
+    if mode not in modes:
+        raise EnvironmentFault(
+            f"there is no mode {mode!r}",
+            place=world.capabilities.environment,
+            remedy=f"its modes are: {', '.join(modes)}",
+        )
+
+
+@dataclass
+class _Filling:
+    """Fills the columns of the table, episode by episode."""
+
+    world: Environment
+    graders: Sequence[EpisodeGrader]
+    versions: Sequence[DataVersion]
+    modes: tuple[str, ...]
+    replay: Replayer
+    episodes: list[CrossEpisode] = field(default_factory=list)
+    _columns: dict[CellName, list[tuple[Outcome, str]]] = field(default_factory=dict)
+    _definitions: dict[str, Any] = field(default_factory=dict)
+    flags: Counter[str] = field(default_factory=Counter)
+
+    def take(self, read: ReadEpisode) -> None:
+        """Replay and grade an episode in every cell. Raises EnvironmentFault, ConfigError."""
+        recorded = read.episode
+        if not self.modes:
+            self.modes = (self._mode_of(recorded),)
+        self.episodes.append(CrossEpisode(recorded.id, recorded.task, recorded.repeat, read.agent, recorded.outcome))
+        self._definitions.setdefault(recorded.task, recorded.definition)
+        replays: dict[tuple[str, str], Replayed] = {}
+        for mode, version in product(self.modes, self.versions):
+            opening = Opening(mode, version.environment, initial_of(recorded.definition))
+            if not read.label and (mode, version.environment) not in replays:
+                replays[mode, version.environment] = self.replay(recorded, self.world, opening)
+            replayed = replays.get((mode, version.environment))
+            for grader in self.graders:
+                name = CellName(grader=named(grader), data=version.name, mode=mode)
+                self._columns.setdefault(name, []).append(self._verdict(grader, version, opening, replayed, recorded))
+
+    def _verdict(
+        self,
+        grader: EpisodeGrader,
+        version: DataVersion,
+        opening: Opening,
+        replayed: Replayed | None,
+        recorded: RecordedEpisode,
+    ) -> tuple[Outcome, str]:
+        if replayed is None:
+            return Outcome.INVALID, _MISLABELLED
+        grade = grade_episode(grader, version, opening, replayed, self.world)
+        self.flags.update(f"{named(grader)}, task {recorded.task}: {flag}" for flag in grade.flags)
+        return grade.outcome, reason_of(grade, replayed)
+
+    def _mode_of(self, recorded: RecordedEpisode) -> str:
+        modes = self.world.capabilities.modes
+        if recorded.mode in modes:
+            return str(recorded.mode)
+        raise ConfigError(
+            f"episode {recorded.id} was recorded in mode {recorded.mode or 'unknown'!r}, which is none of"
+            f" {self.world.capabilities.environment}'s",
+            place="--mode",
+            remedy=f"name one of {', '.join(modes)}",
+        )
+
+    def cells(self) -> list[Cell]:
+        """The columns as cells, in the order of the axes."""
+        digests = {
+            version.name: digest_with(version, self._definitions, self.world.capabilities) for version in self.versions
+        }
+        cells = []
+        for mode, version, grader in product(self.modes, self.versions, self.graders):
+            name = CellName(grader=named(grader), data=version.name, mode=mode)
+            outcomes, reasons = zip(*self._columns[name], strict=True)
+            cells.append(Cell(name, outcomes, reasons, grader.code, digests[version.name], grader.rule))
+        return cells
+
+
+def grade_episode(
+    grader: EpisodeGrader, version: DataVersion, opening: Opening, replayed: Replayed, world: Environment
+) -> Grade:
+    """The grade of a replayed episode by the tasks of a data version. `opening` is the episode's own."""
+    try:
+        task = version.task(replayed.episode)
+    except NoTask as lacking:
+        name = named(grader)
+        return Grade(grader=name, outcome=Outcome.UNGRADED, reason=Reason.EVIDENCE_MISSING, detail=str(lacking))
+    initial = initial_of(task) if version.tasks is not None else opening.initial
+    return grader.grade(EpisodeCase(replayed, task, world, Opening(opening.mode, opening.data, initial)))
+
+
+def reason_of(grade: Grade, replayed: Replayed) -> str:
+    """Why a grade is no verdict, in a word; empty where it is one."""
+    if grade.outcome.graded:
+        return ""
+    if grade.outcome is Outcome.INVALID and replayed.fidelity.invalid is not None:
+        return replayed.fidelity.invalid.value
+    return grade.reason.value if grade.reason is not None else grade.outcome.value
+
+
+def _notes(reading: Reading, filling: _Filling) -> list[str]:
+    notes = [f"{finding.place}: not read: {finding.what}" for finding in reading.unread]
+    if reading.relabelled:
+        notes.append(
+            f"{reading.relabelled} episodes are graded as the task that their content names, not their label's"
+        )
+    if reading.mislabelled:
+        remedy = "" if reading.relabel else "; --relabel grades them as the task that their content names"
+        notes.append(
+            f"{reading.mislabelled} episodes are labelled as another task than their content's: invalid{remedy}"
+        )
+    notes += [f"{flag} ({count} times)" for flag, count in filling.flags.most_common(10)]
+    return notes
