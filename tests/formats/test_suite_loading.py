@@ -151,7 +151,7 @@ def test_a_folder_that_is_no_suite_is_one_error_that_says_what_was_looked_for(
         (tmp_path / file).write_text("x")
     error = fault(tmp_path)
     assert not isinstance(error, LoadErrors)
-    assert "has a task.toml or a variants.toml" in error.message
+    assert "has a task.toml, a variants.toml or a conversation.toml" in error.message
     assert error.remedy.startswith(remedy.replace("{}", str(tmp_path)))
 
 
