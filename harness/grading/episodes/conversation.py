@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.records.archive import Step
+from harness.records.calls import OWN_SIDE, call_of
 from harness.records.environment import Call, Capabilities
 from harness.records.vocabulary import Actor, Phase
-
-_OWN_SIDE = {Actor.AGENT: "agent", Actor.USER: "user"}
-_ROLES = {"assistant": Actor.AGENT, "user": Actor.USER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,44 +37,17 @@ def acts_of(steps: Sequence[Step], capabilities: Capabilities, mode: str) -> tup
     for index, step in enumerate(steps):
         if step.kind == "model.call" or step.actor is not Actor.AGENT or not metered:
             turn = []
-        if step.phase not in (Phase.INTERACTION, None) or step.actor not in (*_OWN_SIDE, Actor.HARNESS):
+        if step.phase not in (Phase.INTERACTION, None) or step.actor not in (*OWN_SIDE, Actor.HARNESS):
             continue
         if step.kind == "message":
             content = step.payload.get("content")
             acts.append(Act(index, step.actor, text=content if isinstance(content, str) else ""))
             turn.append(len(acts) - 1)
-        elif step.kind == "tool.call" and step.actor in _OWN_SIDE:
+        elif step.kind == "tool.call" and step.actor in OWN_SIDE:
             for position in turn:
                 acts[position] = Act(acts[position].index, step.actor, text=acts[position].text, aside=True)
             acts.append(Act(index, step.actor, call=call_of(step, capabilities, mode)))
     return tuple(acts)
-
-
-def call_of(step: Step, capabilities: Capabilities, mode: str) -> Call:
-    """The call that a recorded `tool.call` step made: in the namespace that the record names; or else of the actor's
-    own side, unless only another side that it may call has a tool of that name (the agent in solo mode)."""
-    name, own = str(step.payload.get("gen_ai.tool.name")), step.payload.get("namespace") or _OWN_SIDE[step.actor]
-    allowed = capabilities.modes.get(mode, {}).get(step.actor.value, (own,))
-    spaces = [space for space in (own, *allowed) if capabilities.tool(name, space) is not None]
-    return Call(
-        actor=step.actor,
-        name=name,
-        arguments=step.payload.get("arguments"),
-        namespace=spaces[0] if spaces else own,
-        id=str(step.payload.get("gen_ai.tool.call.id", "")),
-    )
-
-
-def history_of(initial: Mapping[str, Any]) -> tuple[Call, ...]:
-    """The calls of a `message_history` that a task begins with: they belong to its initial state."""
-    calls = []
-    for message in initial.get("message_history") or ():
-        actor = _ROLES.get(str(message.get("role"))) if isinstance(message, Mapping) else None
-        if actor is None:
-            continue
-        for call in message.get("tool_calls") or ():
-            calls.append(Call(actor, str(call.get("name")), call.get("arguments"), _OWN_SIDE[actor]))
-    return tuple(calls)
 
 
 def copied(value: Any) -> Any:

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.grading.episodes.conversation import copied, history_of
+from harness.grading.episodes.conversation import copied
 from harness.grading.episodes.criteria import ReferenceAction, initial_of
 from harness.protocols import Environment, EnvironmentSession, EpisodeCase
+from harness.records.calls import history_of
 from harness.records.environment import Call, EnvironmentFault, Opening
 from harness.records.vocabulary import Actor
 

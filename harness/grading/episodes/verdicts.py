@@ -12,6 +12,7 @@ from harness.records.grade import Grade
 from harness.records.vocabulary import Outcome, Reason
 
 PASS_AT = 1.0 - 1e-6
+_CALLS = "harness.records.calls"  # which call a step of a record is
 _SHARED = ("conversation", "criteria", "phrases", "reference", "verdicts")
 
 
@@ -32,10 +33,11 @@ def outcome_of(reward: float) -> Outcome:
 
 
 def source_digest(modules: Iterable[str]) -> str:
-    """sha256 over the source of modules of this package, by name, with those that all graders here share."""
+    """sha256 over the source of modules of this package, by name, with what all graders here share."""
     hasher = hashlib.sha256()
-    for name in sorted({*modules, *_SHARED}):
-        found = importlib.util.find_spec(f"{__package__}.{name}")
+    names = [f"{__package__}.{name}" for name in {*modules, *_SHARED}]
+    for name in sorted([*names, _CALLS]):
+        found = importlib.util.find_spec(name)
         if found is None or found.origin is None:
             raise ModuleNotFoundError(name)
         hasher.update(name.encode() + b"\0" + Path(found.origin).read_bytes())

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from harness.grading.episodes.conversation import call_of, copied
+from harness.grading.episodes.conversation import copied
 from harness.protocols import EpisodeCase
 from harness.records.archive import Step
+from harness.records.calls import call_of
 from harness.records.environment import Answer, Call, Capabilities, EnvironmentFault, Opening, ToolSpec
 from harness.records.replay import Fidelity, Invalid, RecordedEpisode, Replayed
 from harness.records.vocabulary import Actor, Outcome

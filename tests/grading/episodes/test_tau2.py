@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from harness.grading.episodes.conversation import history_of
 from harness.grading.episodes.criteria import ReferenceAction
 from harness.grading.episodes.registry import episode_grader
 from harness.grading.episodes.tau2 import matches
 from harness.protocols import EpisodeCase
+from harness.records.calls import history_of
 from harness.records.environment import Call, Opening
 from harness.records.grade import Grade
 from harness.records.replay import RecordedEpisode
