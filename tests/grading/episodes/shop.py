@@ -117,6 +117,11 @@ class ShopSession:
         raise EnvironmentFault("no snapshots", place="shop@1")
 
 
+def make_shop(data_folder: object = None) -> Shop:
+    """What a plug-in of an environment is: called with the data folder, which a shop does not need."""
+    return Shop()
+
+
 def say(text: str) -> list[Step]:
     """A message of the agent, with the model's turn before it."""
     return [Step("model.call", Actor.AGENT, {}), Step("message", Actor.AGENT, {"content": text})]

@@ -1,0 +1,142 @@
+"""Grading a stored run, or an archive, again: the old scores stay, the new ones link to them.
+
+Two kinds of evidence, one command. Trials that happened in containers are graded from what their seals kept; episodes,
+imported or conversations of our own, are replayed in an environment first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.api.archives import import_archive
+from harness.api.regrade_containers import ContainerRegrade, regrade_containers
+from harness.api.regrades_episodes import EpisodeRegrade, Replayer, regrade_episodes
+from harness.api.regrades_writing import keep_regrade
+from harness.records.base import Record
+from harness.records.cross import CrossEpisode, TransitionLine
+from harness.records.errors import ConfigError
+from harness.records.regrade import Regraded, RegradeHeader
+from harness.records.vocabulary import Outcome
+from harness.replay.effects import transition_of
+from harness.store.sqlite import SqliteStore
+
+Notice = Callable[[str], None]
+
+
+class RegradeReport(Record):
+    """A run graded again. `moved` are those of `grades` with another outcome than the record."""
+
+    run: str
+    header: RegradeHeader
+    outcomes: dict[Outcome, int]
+    transition: TransitionLine
+    moved: int
+    grades: tuple[Regraded, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether every trial has a grade now."""
+        return all(grade.grade.outcome.graded for grade in self.grades)
+
+
+@dataclass(frozen=True)
+class RegradeRequest:
+    """What to grade again. `target`: a run of the store, or an archive, which is imported first.
+
+    `suite`: for trials in containers, the suite whose tests are taken as they are now. `grader` may be left out for
+    these alone: then it is the one that the tests name. The other fields are those of :class:`EpisodeRegrade`.
+    """
+
+    target: str
+    grader: str | None = None
+    suite: str | None = None
+    data: str | None = None
+    environment: str | None = None
+    environment_data: Path | None = None
+    mode: str | None = None
+    task_map: Path | None = None
+    relabel: bool = False
+    format: str | None = None
+
+
+def regrade(
+    request: RegradeRequest, store: SqliteStore, replay: Replayer, notice: Notice = lambda line: None
+) -> tuple[RegradeReport, ...]:
+    """Grade again and keep it: a report for each run. Raises ArchiveError, ConfigError, EngineUnavailable,
+    EnvironmentFault, StoreError."""
+    return tuple(_regrade_run(run, request, store, replay, notice) for run in _runs(request, store, notice))
+
+
+def _runs(request: RegradeRequest, store: SqliteStore, notice: Notice) -> tuple[str, ...]:
+    if not Path(request.target).exists():
+        return (store.run_id(request.target),)
+    report = import_archive(request.target, store, format=request.format)
+    for run in report.runs:
+        notice(f"{request.target} is run {run.run} of the store ({run.written} trials new, {run.already} known)")
+    return tuple(run.run for run in report.runs)
+
+
+def _regrade_run(
+    run: str, request: RegradeRequest, store: SqliteStore, replay: Replayer, notice: Notice
+) -> RegradeReport:
+    if _of_episodes(store, run):
+        header, grades = regrade_episodes(store, _episodes(run, request), replay)
+    else:
+        header, grades = regrade_containers(store, _containers(run, request), notice)
+    keep_regrade(store, run, header, grades)
+    return report_of(run, header, grades)
+
+
+def report_of(run: str, header: RegradeHeader, grades: tuple[Regraded, ...]) -> RegradeReport:
+    """The report of a regrade, as it was made or as it is stored."""
+    episodes = [CrossEpisode(one.trial, one.task, one.repeat, run, one.old) for one in grades]
+    counts = Counter(one.grade.outcome for one in grades)
+    old, new = [one.old for one in grades], [one.grade.outcome for one in grades]
+    return RegradeReport(
+        run=run,
+        header=header,
+        outcomes={outcome: counts[outcome] for outcome in Outcome},
+        transition=transition_of(episodes, ("as recorded", old), (header.grader, new)),
+        moved=sum(one.moved for one in grades),
+        grades=grades,
+    )
+
+
+def _of_episodes(store: SqliteStore, run: str) -> bool:
+    """Whether the run's trials are episodes of calls and answers, and not containers that were sealed."""
+    if "import" in store.run(run).config.extra:
+        return True
+    first = next(iter(store.trials(run)), None)
+    return first is not None and store.planned(first.trial).task.conversation is not None
+
+
+def _episodes(run: str, request: RegradeRequest) -> EpisodeRegrade:
+    if request.grader is None:
+        raise ConfigError("no grader is named", place="--grader", remedy="name one, e.g. --grader tau-bench@718ffa1")
+    if request.suite is not None:
+        raise ConfigError(
+            f"run {run} has no containers to run a suite's tests in", place="--suite", remedy="give --data instead"
+        )
+    return EpisodeRegrade(
+        run=run,
+        grader=request.grader,
+        data=request.data,
+        environment=request.environment,
+        environment_data=request.environment_data,
+        mode=request.mode,
+        task_map=request.task_map,
+        relabel=request.relabel,
+    )
+
+
+def _containers(run: str, request: RegradeRequest) -> ContainerRegrade:
+    given = [name for name in ("environment", "mode", "task_map") if getattr(request, name) is not None]
+    if given or request.relabel:
+        option = f"--{(given or ['relabel'])[0].replace('_', '-')}"
+        raise ConfigError(
+            f"run {run} happened in containers: they are graded from what was sealed", remedy=f"leave {option} out"
+        )
+    return ContainerRegrade(run=run, suite=request.suite or request.data, grader=request.grader)

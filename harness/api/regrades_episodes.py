@@ -1,0 +1,174 @@
+"""Grades the recorded episodes of a stored run again: each is replayed, and judged by a rule and its data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.api.crosses import check_mode, grade_episode
+from harness.api.crosses_data import DataVersion, data_versions, digest_with
+from harness.api.environments import environment_of
+from harness.api.regrades_reading import StoredEpisode, definitions_of, relabelled, stored_episode
+from harness.api.regrades_writing import next_regrade
+from harness.environments.registry import environment
+from harness.grading.episodes.criteria import initial_of
+from harness.grading.episodes.registry import episode_grader, named
+from harness.protocols import Environment, EpisodeGrader
+from harness.records.base import Record, digest_of
+from harness.records.environment import Opening
+from harness.records.errors import ConfigError
+from harness.records.grade import Grade
+from harness.records.regrade import Regraded, RegradeHeader
+from harness.records.replay import RecordedEpisode, Replayed
+from harness.records.run import RunRow
+from harness.records.vocabulary import Outcome
+from harness.report.summary import last_attempts
+from harness.runner.journal import utc_now
+from harness.store.encoding import storable
+from harness.store.sqlite import SqliteStore
+
+Replayer = Callable[[RecordedEpisode, Environment, Opening], Replayed]
+
+
+@dataclass(frozen=True)
+class EpisodeRegrade:
+    """What is graded again, and by what. `environment` None: that of each task (conversations of our own have one).
+
+    `data`, `task_map`, `relabel`: as for the cross table; `mode` None: as recorded.
+    """
+
+    run: str
+    grader: str
+    data: str | None = None
+    environment: str | None = None
+    environment_data: Path | None = None
+    mode: str | None = None
+    task_map: Path | None = None
+    relabel: bool = False
+
+
+def regrade_episodes(
+    store: SqliteStore, asked: EpisodeRegrade, replay: Replayer
+) -> tuple[RegradeHeader, tuple[Regraded, ...]]:
+    """The last attempt at every slot, graded again, in order of slot; the caller keeps what is returned.
+
+    Raises ConfigError, EnvironmentFault and StoreError before the first step for what cannot be meant.
+    """
+    return _Regrading(store, asked, replay, store.run(asked.run)).carry_out()
+
+
+@dataclass
+class _World:
+    """An environment with the data version to grade by."""
+
+    environment: Environment
+    version: DataVersion
+    definitions: dict[str, Any] = field(default_factory=dict)
+
+
+class _Regrading:
+    def __init__(self, store: SqliteStore, asked: EpisodeRegrade, replay: Replayer, row: RunRow) -> None:
+        self.store, self.asked, self.replay, self.row = store, asked, replay, row
+        self.grader: EpisodeGrader = episode_grader(asked.grader)
+        self.id = next_regrade(store, row.run)
+        self.worlds: dict[str, _World] = {}
+        self.modes: dict[str, None] = {}
+        if asked.environment is not None:
+            world = self._world(asked.environment, environment(asked.environment, asked.environment_data))
+            if asked.mode is not None:
+                check_mode(world.environment, asked.mode)
+
+    def carry_out(self) -> tuple[RegradeHeader, tuple[Regraded, ...]]:
+        trials = [trial for trial in last_attempts(self.store.trials(self.row.run)) if trial.result is not None]
+        definitions = definitions_of(self.store, trials) if self.asked.relabel else {}
+        grades = []
+        for trial in trials:
+            stored = stored_episode(self.store, trial)
+            grades.append(self._regrade(relabelled(stored, definitions)))
+        return self._header(), tuple(grades)
+
+    def _world(self, name: str, made: Environment) -> _World:
+        if name not in self.worlds:
+            texts = () if self.asked.data is None else (self.asked.data,)
+            self.worlds[name] = _World(made, data_versions(texts, made.capabilities, self.asked.task_map)[0])
+        return self.worlds[name]
+
+    def _world_of(self, stored: StoredEpisode) -> _World:
+        if self.asked.environment is not None:
+            return self.worlds[self.asked.environment]
+        conversation = stored.plan.task.conversation
+        if conversation is None:
+            raise ConfigError(
+                f"run {self.row.run} was imported: its archive does not say in which environment to replay it",
+                place="--environment",
+                remedy="name one, e.g. --environment airline@v1",
+            )
+        key = f"{conversation.environment} {conversation.folder}"
+        return self.worlds[key] if key in self.worlds else self._world(key, environment_of(conversation))
+
+    def _regrade(self, stored: StoredEpisode) -> Regraded:
+        world, recorded = self._world_of(stored), stored.episode
+        version = world.version
+        world.definitions.setdefault(recorded.task, recorded.definition)
+        grade, end_state = self._grade(stored, world)
+        task = recorded.definition if version.tasks is None else version.tasks.get(recorded.task)
+        plain = task.plain() if isinstance(task, Record) else storable(task)
+        return Regraded(
+            regrade=self.id,
+            trial=stored.trial.trial,
+            task=stored.trial.task,
+            repeat=stored.trial.repeat,
+            old=recorded.outcome,
+            old_reward=recorded.reward,
+            old_grader=stored.grader,
+            grade=grade,
+            evidence=digest_of({"stream": stored.head, "task": plain, "end_state": end_state}),
+            why=self._why(stored, grade),
+        )
+
+    def _grade(self, stored: StoredEpisode, world: _World) -> tuple[Grade, str | None]:
+        recorded, conversation = stored.episode, stored.plan.task.conversation
+        if stored.label:
+            detail = f"label: {stored.label}; --relabel grades it as the task that its content names"
+            return Grade(grader=named(self.grader), outcome=Outcome.INVALID, detail=detail), None
+        mode = self.asked.mode or recorded.mode or ""
+        check_mode(world.environment, mode)
+        self.modes[mode] = None
+        data = world.version.environment or (conversation.data if conversation is not None else "")
+        opening = Opening(mode, data, initial_of(recorded.definition))
+        replayed = self.replay(recorded, world.environment, opening)
+        return grade_episode(self.grader, world.version, opening, replayed, world.environment), replayed.end_state
+
+    def _why(self, stored: StoredEpisode, grade: Grade) -> str:
+        if grade.outcome is stored.episode.outcome:
+            return ""
+        by = f"by {named(self.grader)}" + (f" on {self.asked.data}" if self.asked.data is not None else "")
+        return f"{by}: {grade.detail or 'all that the rule asks for is there'}"
+
+    def _header(self) -> RegradeHeader:
+        worlds = list(self.worlds.values())
+        digests = [digest_with(world.version, world.definitions, world.environment.capabilities) for world in worlds]
+        capabilities = [world.environment.capabilities for world in worlds]
+        codes = [one.code for one in capabilities]
+        source = self.row.config.extra.get("import")
+        return RegradeHeader(
+            regrade=self.id,
+            grader=named(self.grader),
+            code=self.grader.code,
+            rule=self.grader.rule,
+            data=", ".join(dict.fromkeys(world.version.name for world in worlds)),
+            data_digest=digests[0] if len(digests) == 1 else digest_of(digests),
+            environment=", ".join(dict.fromkeys(one.environment for one in capabilities)),
+            environment_code=codes[0] if len(codes) == 1 else digest_of(codes),
+            mode=", ".join(self.modes),
+            archive=str(source["digest"]) if isinstance(source, dict) else self._run_head(),
+            at=utc_now(),
+        )
+
+    def _run_head(self) -> str:
+        head = ""
+        for event in self.store.events(self.row.run):
+            head = event.hash
+        return head
