@@ -11,7 +11,7 @@ from harness.protocols import Sandbox, SandboxFileError
 from harness.records.base import digest_of, sha256_of
 from harness.records.event import Event
 from harness.records.task import Task
-from harness.records.vocabulary import GradingEnvironment, Phase, Reason
+from harness.records.vocabulary import Actor, GradingEnvironment, Phase, Reason
 from harness.runner.carrying import Carried, carry
 from harness.runner.journal import Journal
 from harness.runner.keeping import KEEP_BYTES, Kept, keep_changes
@@ -46,9 +46,11 @@ class Sealed:
 
 
 def interaction_digest(events: Iterable[Event]) -> str:
-    """Over everything of a stream that belongs to the interaction: equal before and after grading, or grading has
-    written where the agent's own doing stands."""
-    return digest_of([event.hash for event in events if event.phase is Phase.INTERACTION])
+    """Over all that anyone but the harness did in the interaction, as a stream has it: written down at the seal, and
+    equal after grading, or something was written where the agent's own doing stands."""
+    return digest_of(
+        [event.hash for event in events if event.phase is Phase.INTERACTION and event.actor is not Actor.HARNESS]
+    )
 
 
 async def seal(sandbox: Sandbox, task: Task, journal: Journal, keep_bytes: int = KEEP_BYTES) -> Sealed:
@@ -91,6 +93,7 @@ async def seal(sandbox: Sandbox, task: Task, journal: Journal, keep_bytes: int =
     archives = {f"{ARTIFACT}{path}": data for path, data in artifacts.items()}
     archives |= {f"{CHANGE}{path}": data for path, data in kept.archives.items()}
     # Redacting inside an archive would corrupt it: one that holds a secret is not kept at all.
+    interaction = interaction_digest(journal.store.events(journal.stream))
     secret = sorted(name for name, data in archives.items() if not journal.is_clean(data))
     journal.note(
         SEAL,
@@ -102,13 +105,14 @@ async def seal(sandbox: Sandbox, task: Task, journal: Journal, keep_bytes: int =
             "artifacts": {path: sha256_of(data) for path, data in artifacts.items()},
             "artifacts_missing": missing,
             "artifacts_left_out": dict(list(carried.left_out.items())[:MOST_CHANGES]),
+            "interaction": interaction,
             "kept": {"deleted": list(kept.deleted), "problem": kept.problem},
             "secret": secret,
             "flags": flags,
         },
         blobs={name: journal.keep(data) for name, data in archives.items() if name not in secret},
     )
-    return Sealed(artifacts, missing, tuple(flags), reason)
+    return Sealed(artifacts, missing, tuple(flags), reason, interaction=interaction)
 
 
 def replaced_programs(changes: Iterable[str]) -> list[str]:

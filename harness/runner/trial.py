@@ -172,12 +172,12 @@ class Trial:
     async def _grade(self, stage: Stage, sealed: Sealed) -> None:
         self._move(TrialState.GRADING)
         self.journal.phase = Phase.GRADING
-        before = interaction_digest(self.services.store.events(self.plan.trial))
         grade = await stage.grade(sealed)
         self.journal.note("grade", grade.plain(), actor=Actor.GRADER, blobs=grade.blobs)
         after = interaction_digest(self.services.store.events(self.plan.trial))
-        if before != after:
-            self.ending.ungraded(Reason.HARNESS_ERROR, f"the sealed stream grew while it was graded: {before}, {after}")
+        if after != sealed.interaction:
+            what = f"the sealed stream changed while it was graded: {sealed.interaction} became {after}"
+            self.ending.ungraded(Reason.HARNESS_ERROR, what)
             return
         self.ending.graded(grade, sealed)
 
