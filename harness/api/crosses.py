@@ -12,9 +12,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from harness.api.carriers import environment
 from harness.api.crosses_data import DataVersion, NoTask, data_versions, digest_with
 from harness.api.crosses_reading import ReadEpisode, Reading
-from harness.environments.registry import environment
 from harness.grading.episodes.criteria import initial_of
 from harness.grading.episodes.registry import episode_grader, named
 from harness.protocols import Environment, EpisodeCase, EpisodeGrader
