@@ -10,11 +10,14 @@ from pathlib import Path
 
 from harness.api.export_atif import trajectory
 from harness.api.export_lines import export_lines
+from harness.api.regrades_writing import correction_lines, corrections
 from harness.records.errors import ConfigError
 from harness.store.blobs import sync_folder
 from harness.store.faults import explained
 from harness.store.flat import flat_frame, flat_rows, write_csv
 from harness.store.sqlite import SqliteStore
+
+CORRECTIONS = "corrections.jsonl"
 
 
 class ExportFormat(StrEnum):
@@ -29,8 +32,26 @@ class ExportFormat(StrEnum):
 def export_run(store: SqliteStore, run: str, to: ExportFormat, out: Path) -> int:
     """Write a run to the file or folder `out`, whole or not at all; returns how many rows, trials or lines.
 
-    Raises StoreError, ConfigError.
+    A run that was graded again has its corrections beside it: `corrections.jsonl` in a folder, `OUT.corrections.jsonl`
+    beside a file. Raises StoreError, ConfigError.
     """
+    count = _write_run(store, run, to, out)
+    found = corrections(store, run)
+    file = corrections_file(to, out)
+    if found:
+        _write_pieces(file, correction_lines(found))
+    else:
+        with explained(file):
+            file.unlink(missing_ok=True)  # of what stood here before: it would be taken for this run's
+    return count
+
+
+def corrections_file(to: ExportFormat, out: Path) -> Path:
+    """Where the corrections of a run that is exported to `out` stand."""
+    return out / CORRECTIONS if to is ExportFormat.ATIF else out.with_name(f"{out.name}.{CORRECTIONS}")
+
+
+def _write_run(store: SqliteStore, run: str, to: ExportFormat, out: Path) -> int:
     row = store.run(run)
     if to is ExportFormat.FLAT:
         rows = flat_rows(store, row.run)
