@@ -30,6 +30,24 @@ class Invalid(StrEnum):
     TRUNCATED = "truncated"  # the record breaks off: a call without its answer, before an end that was recorded
 
 
+STATE = "state_digest"  # in a step's payload: the digest of the state after it
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """Digests of states that a record holds, beside those of single steps (:data:`STATE`). Empty: not recorded.
+
+    `rule` is how they are made: an environment's own are comparable with them when its declared digest contains it.
+    `end_is_reference`: the record says whether the end state was that of the reference actions.
+    """
+
+    rule: str = ""
+    start: str = ""
+    end: str = ""
+    reference: str = ""  # after the task's reference actions, the ending ones left out
+    end_is_reference: bool | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedEpisode:
     """An episode as its archive or store has it. `steps` are all of them, of every actor and phase, in order."""
@@ -44,6 +62,8 @@ class RecordedEpisode:
     reward: float | None = None
     end: str = ""  # why it ended, in the source's words: `user_stop`, `max_steps`, …; empty: unknown
     stated: dict[str, Any] = field(default_factory=dict)
+    format: str = ""  # whose rules of order its steps keep; empty: unknown
+    states: States = States()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +94,10 @@ class Fidelity(Record):
     d_share: float = 0.0
     required: int = 0  # calls in the ledger
     required_done: int = 0
+    checkpoints: int = 0  # recorded states that were compared, those of single steps included
+    checkpoints_same: int = 0
     invalid: Invalid | None = None
+    invalid_at: int | None = None  # from which step on; the number of steps: at the end
     detail: str = ""
 
 
