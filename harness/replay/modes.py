@@ -1,7 +1,7 @@
 """Whether a record can have been made in a mode: which sides there were, and who called whose tools. Pure.
 
-Words of importers: `normal` and `dual_control` (there is a user; in the second it calls tools of its own), `solo` (there
-is none, and the agent has all tools), `full_duplex` (both speak at once).
+Words of importers: `normal` and `dual_control` (there is a user; in the second it calls tools of its own), `solo`
+(there is none, and the agent has all tools), `full_duplex` (both speak at once).
 """
 
 from __future__ import annotations

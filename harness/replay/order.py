@@ -22,9 +22,9 @@ _AGENT_STOPPED = frozenset({"agent_stop"})
 
 
 class Break(NamedTuple):
-    """`index` is the first step that cannot stand where it stands; the number of steps: the end is missing."""
+    """`at` is the first step that cannot stand where it stands; the number of steps: the end is missing."""
 
-    index: int
+    at: int
     what: str
 
 
