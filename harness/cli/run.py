@@ -132,6 +132,12 @@ def run(
     retries: Annotated[
         int | None, typer.Option(help=_help("New attempts after infrastructure faults.", RUN["retries"].default))
     ] = None,
+    keep_mb: Annotated[
+        float | None,
+        typer.Option(
+            help=_help("MB kept of each sealed container, for `assay regrade`; 0: none.", RUN["keep_mb"].default)
+        ),
+    ] = None,
     agent: Annotated[Text, typer.Option(help=_help("The agent's name in exports.", "solver, or solver/model"))] = None,
     seed: Annotated[int | None, typer.Option(help=_help("Seed of the run.", RUN["seed"].default))] = None,
     fail_under: Annotated[float | None, typer.Option(help="Exit 4 when the score is below this (0 to 1).")] = None,
@@ -170,6 +176,7 @@ def run(
         "allow_unknown_price": True if allow_unknown_price else None,
         "preflight": False if no_preflight else None,
         "retries": retries,
+        "keep_mb": keep_mb,
         "agent": agent,
         "seed": seed,
         "store": store,

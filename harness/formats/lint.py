@@ -44,7 +44,7 @@ def _lock_findings(folder: Path, formats: Sequence[TaskFormat], gathered: Gather
             yield Finding(Level.ERROR, "lock", single.place, single.message, single.remedy)
         return
     for task in suite.tasks:
-        if task.image.digest is None:
+        if task.image.digest is None and task.conversation is None:  # environments are pinned by what is here
             message = f"image {task.image.reference!r} is not pinned: a run refuses it"
             yield Finding(
                 Level.WARNING, "image-unlocked", task.source, message, "run `assay suite lock`", subject=suite.name

@@ -18,7 +18,7 @@ Rule = Callable[[Task], Iterator[Finding]]
 
 def findings_about(task: Task) -> Iterator[Finding]:
     """All that the rules say about a task."""
-    for rule in RULES:
+    for rule in CONVERSATION_RULES if task.conversation is not None else RULES:
         yield from rule(task)
 
 
@@ -44,6 +44,28 @@ def _null(task: Task) -> Iterator[Finding]:
     if not task.requires_write:
         message = "requires_write = false: doing nothing may pass"
         yield _finding(task, Level.NOTE, "null-may-pass", message, "make sure that the null audit fails it")
+
+
+def _said_nowhere(task: Task) -> Iterator[Finding]:
+    conversation = task.conversation
+    if conversation is None or conversation.user is None:
+        return
+    if not task.requires_write and not conversation.outputs and not conversation.actions and not task.mutations:
+        message = "nothing is asked for, said or forbidden: nothing shows that a wrong conversation fails"
+        yield _finding(task, Level.WARNING, "nothing-asked", message, "add outputs, or [[task.forbidden]]")
+    if not any(rule.ends for rule in conversation.user.rules):
+        message = "no rule of the user ends the conversation, so that none is ever passed"
+        yield _finding(task, Level.WARNING, "user-never-ends", message, "add a rule with ends = true")
+
+
+def _reference_unread(task: Task) -> Iterator[Finding]:
+    conversation = task.conversation
+    if conversation is None or conversation.user is None:
+        return
+    shown = [output for output in conversation.outputs if output in conversation.user.opening]
+    if shown:
+        message = f"the user says what the agent is to find out: {', '.join(shown)}"
+        yield _finding(task, Level.WARNING, "output-shown", message, "leave it out of the opening")
 
 
 def _budget(task: Task) -> Iterator[Finding]:
@@ -160,4 +182,12 @@ RULES: tuple[Rule, ...] = (
     _tests,
     _instruction,
     _line_ends,
+)
+CONVERSATION_RULES: tuple[Rule, ...] = (
+    _unsupported,
+    _solution,
+    _budget,
+    _instruction,
+    _said_nowhere,
+    _reference_unread,
 )

@@ -191,8 +191,13 @@ def _lock_path(folder: Path, suite: Suite, single: bool) -> Path | None:
         return folder / LOCK_FILE
     if not single:
         return None
-    for parent in list(folder.resolve().parents)[:2]:
-        path = parent / LOCK_FILE
-        if path.is_file() and {task.id for task in suite.tasks} <= read_lock(path).tasks.keys():
+    for path in locks_around(folder):
+        if {task.id for task in suite.tasks} <= read_lock(path).tasks.keys():
             return path
     return None
+
+
+def locks_around(folder: Path) -> tuple[Path, ...]:
+    """The locks in the folders around a suite, one of which may pin it if it is a lone task or family."""
+    paths = (parent / LOCK_FILE for parent in list(folder.resolve().parents)[:2])
+    return tuple(path for path in paths if path.is_file())

@@ -118,7 +118,8 @@ class ConversationStage:
 
     def _live(self, sealed: Sealed) -> Replayed:
         """The live episode in the form that graders of replays read: its end state is what it really ended in."""
-        episode = episode_of(self.plan, self.services.store.events(self.plan.trial))
+        store = self.services.store
+        episode = episode_of(self.plan, store.events(self.plan.trial), store.blob)
         calls = sum(step.kind == "tool.call" for step in episode.steps)
         return Replayed(
             episode=episode,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -49,7 +50,8 @@ def _step(event: Event, read_blob: Callable[[str], bytes] | None) -> Step:
     payload: dict[str, Any] = dict(event.payload)
     if read_blob is not None:
         for name, digest in event.blobs.items():
-            payload[name] = read_blob(digest).decode("utf-8", "surrogatepass")
+            body = read_blob(digest).decode("utf-8", "surrogatepass")
+            payload[name] = json.loads(body) if name == "arguments" else body
     if event.state_digest is not None:
         payload[STATE] = event.state_digest
     actor = Actor.AGENT if event.actor is Actor.REFERENCE else event.actor
