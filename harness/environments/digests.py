@@ -86,8 +86,9 @@ class DatabaseDigest:
     Raises nothing of its own; a record that the dialect cannot write raises what its writer raises.
     """
 
-    def __init__(self, base: Database, dialect: Dialect) -> None:
+    def __init__(self, base: Database, dialect: Dialect, *, block_records: int = _BLOCK_RECORDS) -> None:
         self.base = base
+        self._block_records = block_records
         self._dialect = dialect
         self._tables = sorted(base)
         self._blocks: dict[str, list[_Block]] = {}
@@ -131,8 +132,8 @@ class DatabaseDigest:
         records = self.base[table]
         keys = sorted(records)
         blocks = []
-        for start in range(0, len(keys) or 1, _BLOCK_RECORDS):
-            part = tuple(keys[start : start + _BLOCK_RECORDS])
+        for start in range(0, len(keys) or 1, self._block_records):
+            part = tuple(keys[start : start + self._block_records])
             texts = tuple(self._dialect.record(key, records[key]) for key in part)
             text = self._dialect.glue.join(texts).encode()
             blocks.append(_Block(part, texts, text, hasher.copy()))

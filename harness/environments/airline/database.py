@@ -20,7 +20,7 @@ from harness.environments.variants import Change, apply
 from harness.records.environment import EnvironmentFault
 
 TABLES = ("flights", "reservations", "users")
-_FILES = ("db.json.gz", "db.json")
+_FILES, _VARIANTS = ("db.json.gz", "db.json"), "variants.json"
 
 # The state of the published database under tau-bench's own rule, until 2025-01-15.
 TAU_BENCH_STATE = "4a02dcbc0e3ace4d398988d60a33e73afad4d201deb426303159f086cadad20f"
@@ -47,18 +47,21 @@ TAU_VARIANTS: Mapping[str, tuple[Change, ...]] = {
 
 @dataclass
 class AirlineData:
-    """The versions of one database file, each made when it is first asked for, then shared by all sessions."""
+    """The versions of one database file, each made when it is first asked for, then shared by all sessions.
+
+    `declared` is what `variants.json` beside it says, None where there is none.
+    """
 
     path: Path
     original: Database
+    declared: Any = None
     _versions: dict[str, DataVersion] = field(default_factory=dict)
 
     @cached_property
     def variants(self) -> Mapping[str, tuple[Change, ...]]:
         """Changes by version. Raises EnvironmentFault when `variants.json` cannot be used."""
-        own = self.path.parent / "variants.json"
-        if own.is_file():
-            return _declared(own)
+        if self.declared is not None:
+            return _declared(self.declared, self.path.parent / _VARIANTS)
         unchanged = DataVersion(self.original)
         if unchanged.digest.untouched != TAU_BENCH_STATE:
             return {"A": ()}
@@ -101,14 +104,15 @@ def airline_data(folder: Path) -> AirlineData:
     """
     path = find(folder, _FILES, below=("v1",)).resolve()
     database = read_database(path, TABLES)
+    beside = path.parent / _VARIANTS
+    declared = read_json(beside) if beside.is_file() else None
     known = _open.get(path)
-    if known is None or known.original is not database:  # new, or the file has changed since
-        known = _open[path] = AirlineData(path, database)
+    if known is None or known.original is not database or known.declared is not declared:  # new, or changed since
+        known = _open[path] = AirlineData(path, database, declared)
     return known
 
 
-def _declared(path: Path) -> Mapping[str, tuple[Change, ...]]:
-    variants = read_json(path)
+def _declared(variants: Any, path: Path) -> Mapping[str, tuple[Change, ...]]:
     if (
         not isinstance(variants, dict)
         or not variants
