@@ -44,7 +44,7 @@ class Reading:
 
     def _archive(self, path: str) -> Iterator[ReadEpisode]:
         archive = Archive(path)
-        importer, _ = choose(archive, self.format)
+        importer, recognition = choose(archive, self.format)
         definitions = _definitions(importer.read(archive, ImportOptions())) if self.relabel else {}
         runs: dict[str, ArchiveRun] = {}
         found = 0
@@ -56,7 +56,8 @@ class Reading:
             else:
                 found += 1
                 agent = _agent(runs.get(item.run), path, several=len(self.paths) > 1)
-                yield self._labelled(ReadEpisode(agent, recorded_episode(item)), item.findings, definitions)
+                read = ReadEpisode(agent, recorded_episode(item, recognition.format))
+                yield self._labelled(read, item.findings, definitions)
         self.unread += archive.problems
         if not found:
             raise ArchiveError(
@@ -74,22 +75,6 @@ class Reading:
             return replace(read, episode=episode)
         self.mislabelled += 1
         return replace(read, label=wrong.what)
-
-
-def recorded_episode(episode: ArchiveEpisode) -> RecordedEpisode:
-    """An episode as replays and graders read it."""
-    return RecordedEpisode(
-        id=f"{episode.task.id}/{episode.repeat}",
-        task=episode.task.id,
-        repeat=episode.repeat,
-        steps=tuple(episode.steps()),
-        mode=episode.mode.value,
-        definition=episode.task.definition,
-        outcome=episode.outcome,
-        reward=episode.reward,
-        end=episode.termination.value or "",
-        stated=episode.stated,
-    )
 
 
 def _definitions(items: Iterator[object]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What replaying an archive came to: a row for each episode, counts, shares with both denominators, what was restored.
 
-A replay of a run in the store is kept in that run's own stream, one `replay` event and a `replay.episode` event for each
-row: derived records beside the old scores, which stay as they are.
+A replay of a run in the store is kept in that run's own stream, one `replay` event and a `replay.episode` event for
+each row: derived records beside the old scores, which stay as they are.
 """
 
 from __future__ import annotations

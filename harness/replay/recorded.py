@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from harness.records.archive import ArchiveEpisode, Step
@@ -13,6 +14,7 @@ from harness.records.trial import TrialPlan
 from harness.records.vocabulary import Outcome, Phase
 
 SOURCE = "import.source"  # the event of an imported trial that says where it came from
+OPENED, SEALED = "environment.opened", "seal"  # events of our own trials that have the state with them
 OWN = "assay"  # the format of our own conversations
 DEFINITION = "task.json"  # an imported task's embedded definition, among its grading files
 TAU_BENCH = "tau-bench"  # whose rule for a state's digest its archives keep
@@ -58,7 +60,7 @@ def from_import(
         repeat=plan.repeat,
         steps=tuple(steps),
         mode=(claims.get("mode") or {}).get("value"),
-        definition=_definition(plan),
+        definition=definition_of(plan),
         outcome=outcome,
         reward=reward,
         end=(claims.get("termination") or {}).get("value") or "",
@@ -91,8 +93,20 @@ def _step(event: Event, read_blob: Callable[[str], bytes]) -> Step:
     return Step(event.kind, event.actor, payload, event.phase, event.wall, event.span, event.parent)
 
 
-def _definition(plan: TrialPlan) -> Any:
+def definition_of(plan: TrialPlan) -> Any:
+    """The definition that an imported task came with; None when its source had none."""
     for file in plan.task.grading.tests.files:
         if file.path == DEFINITION:
             return json.loads(file.content)
     return None
+
+
+def with_own_states(episode: RecordedEpisode, events: Iterable[Event]) -> RecordedEpisode:
+    """A conversation of our own, as the runner reads it, with the states in its trial's stream."""
+    start = end = rule = ""
+    for event in events:
+        if event.kind == OPENED:
+            rule, start = str(event.payload.get("digest") or ""), event.state_digest or ""
+        elif event.kind == SEALED:
+            end = event.state_digest or ""
+    return replace(episode, format=OWN, states=States(rule=rule, start=start, end=end))
