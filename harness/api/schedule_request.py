@@ -117,11 +117,18 @@ class ScheduleFile(Request):
 
     time_zone: str = "UTC"
     store: str | None = Field(default=None, min_length=1)
-    job: tuple[JobEntry, ...] = Field(min_length=1)
+    job: tuple[JobEntry, ...]
     alerts: AlertsEntry = AlertsEntry()
     policy: Policy = Policy()
     concurrency: ConcurrencyEntry = ConcurrencyEntry()
     server: ServerEntry = ServerEntry()
+
+    @field_validator("job")
+    @classmethod
+    def _some(cls, value: tuple[JobEntry, ...]) -> tuple[JobEntry, ...]:
+        if not value:
+            raise ValueError("a schedule has at least one [[job]]")
+        return value
 
     @field_validator("time_zone")
     @classmethod
