@@ -56,7 +56,7 @@ class Reading:
             else:
                 found += 1
                 agent = _agent(runs.get(item.run), path, several=len(self.paths) > 1)
-                read = ReadEpisode(agent, recorded_episode(item, recognition.format))
+                read = ReadEpisode(agent, from_archive(item, recognition.format))
                 yield self._labelled(read, item.findings, definitions)
         self.unread += archive.problems
         if not found:
