@@ -6,7 +6,7 @@ Episodes stream: one is read, replayed, graded in all cells and let go, so that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -19,15 +19,17 @@ from harness.grading.episodes.criteria import initial_of
 from harness.grading.episodes.registry import episode_grader, named
 from harness.protocols import Environment, EpisodeCase, EpisodeGrader
 from harness.records.cross import Cell, CellName, CrossEpisode, CrossTable
-from harness.records.environment import EnvironmentFault, Opening
+from harness.records.environment import Opening
 from harness.records.errors import ConfigError
 from harness.records.grade import Grade
 from harness.records.replay import RecordedEpisode, Replayed
 from harness.records.vocabulary import Outcome, Reason
 from harness.replay.cross import cross
+from harness.replay.engine import Comparison, replay_episode
+from harness.replay.modes import check_opening
 
-Replayer = Callable[[RecordedEpisode, Environment, Opening], Replayed]
 _MISLABELLED = "label"
+_DUAL, _NORMAL = "dual_control", "normal"  # a record's word for the second where the user called tools
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class CrossRequest:
     relabel: bool = False
 
 
-def cross_archives(request: CrossRequest, replay: Replayer) -> CrossTable:
+def cross_archives(request: CrossRequest) -> CrossTable:
     """The table. Raises ArchiveError, ConfigError, EnvironmentFault before the first step for what cannot be meant."""
     if not request.graders:
         raise ConfigError("no grader is named", place="--graders", remedy="name at least one: assay cross --help")
@@ -57,23 +59,33 @@ def cross_archives(request: CrossRequest, replay: Replayer) -> CrossTable:
     versions = data_versions(request.data, world.capabilities, request.task_map)
     graders = [episode_grader(name) for name in request.graders]
     for mode in request.modes:
-        check_mode(world, mode)
+        check_opening(world.capabilities, Opening(mode))
     reading = Reading(request.archives, request.format, request.relabel)
-    filling = _Filling(world, graders, versions, request.modes, replay)
+    filling = _Filling(world, graders, versions, request.modes)
     for read in reading.episodes():
         filling.take(read)
     return cross(filling.episodes, filling.cells(), _notes(reading, filling))
 
 
-def check_mode(world: Environment, mode: str) -> None:
-    """Raises EnvironmentFault when the environment does not offer the mode."""
+def replayed_in(recorded: RecordedEpisode, world: Environment, opening: Opening) -> Replayed:
+    """The replay of an episode. Recorded states are of the environment's default data: in another version of it they
+    differ by what the versions differ in, so that there the answers alone are compared. Raises EnvironmentFault."""
+    default = next(iter(world.capabilities.data), "")
+    return replay_episode(recorded, world, opening, Comparison(states=opening.data in ("", default)))
+
+
+def mode_of(recorded: RecordedEpisode, world: Environment) -> str:
+    """The environment's mode in which an episode was recorded. Raises ConfigError when it has none like it."""
     modes = world.capabilities.modes
-    if mode not in modes:
-        raise EnvironmentFault(
-            f"there is no mode {mode!r}",
-            place=world.capabilities.environment,
-            remedy=f"its modes are: {', '.join(modes)}",
-        )
+    for word in (recorded.mode, _NORMAL if recorded.mode == _DUAL else None):
+        if word in modes:
+            return str(word)
+    raise ConfigError(
+        f"episode {recorded.id} was recorded in mode {recorded.mode or 'unknown'!r}, which is none of"
+        f" {world.capabilities.environment}'s",
+        place="--mode",
+        remedy=f"name one of {', '.join(modes)}",
+    )
 
 
 @dataclass
@@ -84,7 +96,6 @@ class _Filling:
     graders: Sequence[EpisodeGrader]
     versions: Sequence[DataVersion]
     modes: tuple[str, ...]
-    replay: Replayer
     episodes: list[CrossEpisode] = field(default_factory=list)
     _columns: dict[CellName, list[tuple[Outcome, str]]] = field(default_factory=dict)
     _definitions: dict[str, Any] = field(default_factory=dict)
@@ -94,14 +105,14 @@ class _Filling:
         """Replay and grade an episode in every cell. Raises EnvironmentFault, ConfigError."""
         recorded = read.episode
         if not self.modes:
-            self.modes = (self._mode_of(recorded),)
+            self.modes = (mode_of(recorded, self.world),)
         self.episodes.append(CrossEpisode(recorded.id, recorded.task, recorded.repeat, read.agent, recorded.outcome))
         self._definitions.setdefault(recorded.task, recorded.definition)
         replays: dict[tuple[str, str], Replayed] = {}
         for mode, version in product(self.modes, self.versions):
             opening = Opening(mode, version.environment, initial_of(recorded.definition))
             if not read.label and (mode, version.environment) not in replays:
-                replays[mode, version.environment] = self.replay(recorded, self.world, opening)
+                replays[mode, version.environment] = replayed_in(recorded, self.world, opening)
             replayed = replays.get((mode, version.environment))
             for grader in self.graders:
                 name = CellName(grader=named(grader), data=version.name, mode=mode)
@@ -121,17 +132,6 @@ class _Filling:
         self.flags.update(f"{named(grader)}, task {recorded.task}: {flag}" for flag in grade.flags)
         return grade.outcome, reason_of(grade, replayed)
 
-    def _mode_of(self, recorded: RecordedEpisode) -> str:
-        modes = self.world.capabilities.modes
-        if recorded.mode in modes:
-            return str(recorded.mode)
-        raise ConfigError(
-            f"episode {recorded.id} was recorded in mode {recorded.mode or 'unknown'!r}, which is none of"
-            f" {self.world.capabilities.environment}'s",
-            place="--mode",
-            remedy=f"name one of {', '.join(modes)}",
-        )
-
     def cells(self) -> list[Cell]:
         """The columns as cells, in the order of the axes."""
         digests = {
@@ -148,14 +148,22 @@ class _Filling:
 def grade_episode(
     grader: EpisodeGrader, version: DataVersion, opening: Opening, replayed: Replayed, world: Environment
 ) -> Grade:
-    """The grade of a replayed episode by the tasks of a data version. `opening` is the episode's own."""
+    """The grade of a replayed episode by the tasks of a data version. `opening` is the episode's own.
+
+    A grader that raises has no verdict, by its own fault.
+    """
+    name = named(grader)
     try:
         task = version.task(replayed.episode)
     except NoTask as lacking:
-        name = named(grader)
         return Grade(grader=name, outcome=Outcome.UNGRADED, reason=Reason.EVIDENCE_MISSING, detail=str(lacking))
     initial = initial_of(task) if version.tasks is not None else opening.initial
-    return grader.grade(EpisodeCase(replayed, task, world, Opening(opening.mode, opening.data, initial)))
+    case = EpisodeCase(replayed, task, world, Opening(opening.mode, opening.data, initial))
+    try:
+        return grader.grade(case)
+    except Exception as error:  # noqa: BLE001  # a plug-in may raise anything
+        detail = f"{type(error).__name__}: {error}"
+        return Grade(grader=name, outcome=Outcome.UNGRADED, reason=Reason.GRADER_CRASHED, detail=detail[:2000])
 
 
 def reason_of(grade: Grade, replayed: Replayed) -> str:
@@ -178,5 +186,11 @@ def _notes(reading: Reading, filling: _Filling) -> list[str]:
         notes.append(
             f"{reading.mislabelled} episodes are labelled as another task than their content's: invalid{remedy}"
         )
+    default = next(iter(filling.world.capabilities.data), "")
+    notes += [
+        f"{version.name}: answers alone are compared, recorded states are of the data {default}"
+        for version in filling.versions
+        if version.environment not in ("", default)
+    ]
     notes += [f"{flag} ({count} times)" for flag, count in filling.flags.most_common(10)]
     return notes

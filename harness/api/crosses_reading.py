@@ -10,6 +10,7 @@ from harness.importers.container import Archive
 from harness.importers.recognition import choose
 from harness.records.archive import ArchiveEpisode, ArchiveError, ArchiveRun, Finding, ImportOptions
 from harness.records.replay import RecordedEpisode
+from harness.replay.recorded import from_archive
 
 LABEL = "label."  # rules of findings that speak of an episode's task
 

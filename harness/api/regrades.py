@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness.api.archives import import_archive
 from harness.api.regrade_containers import ContainerRegrade, regrade_containers
-from harness.api.regrades_episodes import EpisodeRegrade, Replayer, regrade_episodes
+from harness.api.regrades_episodes import EpisodeRegrade, regrade_episodes
 from harness.api.regrades_writing import keep_regrade
 from harness.records.base import Record
 from harness.records.cross import CrossEpisode, TransitionLine
@@ -63,11 +63,11 @@ class RegradeRequest:
 
 
 def regrade(
-    request: RegradeRequest, store: SqliteStore, replay: Replayer, notice: Notice = lambda line: None
+    request: RegradeRequest, store: SqliteStore, notice: Notice = lambda line: None
 ) -> tuple[RegradeReport, ...]:
     """Grade again and keep it: a report for each run. Raises ArchiveError, ConfigError, EngineUnavailable,
     EnvironmentFault, StoreError."""
-    return tuple(_regrade_run(run, request, store, replay, notice) for run in _runs(request, store, notice))
+    return tuple(_regrade_run(run, request, store, notice) for run in _runs(request, store, notice))
 
 
 def _runs(request: RegradeRequest, store: SqliteStore, notice: Notice) -> tuple[str, ...]:
@@ -79,11 +79,9 @@ def _runs(request: RegradeRequest, store: SqliteStore, notice: Notice) -> tuple[
     return tuple(run.run for run in report.runs)
 
 
-def _regrade_run(
-    run: str, request: RegradeRequest, store: SqliteStore, replay: Replayer, notice: Notice
-) -> RegradeReport:
+def _regrade_run(run: str, request: RegradeRequest, store: SqliteStore, notice: Notice) -> RegradeReport:
     if _of_episodes(store, run):
-        header, grades = regrade_episodes(store, _episodes(run, request), replay)
+        header, grades = regrade_episodes(store, _episodes(run, request))
     else:
         header, grades = regrade_containers(store, _containers(run, request), notice)
     keep_regrade(store, run, header, grades)

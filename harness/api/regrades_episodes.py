@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.api.crosses import check_mode, grade_episode
+from harness.api.carriers import environment
+from harness.api.crosses import grade_episode, mode_of, replayed_in
 from harness.api.crosses_data import DataVersion, data_versions, digest_with
 from harness.api.environments import environment_of
 from harness.api.regrades_reading import StoredEpisode, definitions_of, relabelled, stored_episode
 from harness.api.regrades_writing import next_regrade
-from harness.environments.registry import environment
 from harness.grading.episodes.criteria import initial_of
 from harness.grading.episodes.registry import episode_grader, named
 from harness.protocols import Environment, EpisodeGrader
@@ -21,15 +20,13 @@ from harness.records.environment import Opening
 from harness.records.errors import ConfigError
 from harness.records.grade import Grade
 from harness.records.regrade import Regraded, RegradeHeader
-from harness.records.replay import RecordedEpisode, Replayed
 from harness.records.run import RunRow
 from harness.records.vocabulary import Outcome
+from harness.replay.modes import check_opening
 from harness.report.summary import last_attempts
 from harness.runner.journal import utc_now
 from harness.store.encoding import storable
 from harness.store.sqlite import SqliteStore
-
-Replayer = Callable[[RecordedEpisode, Environment, Opening], Replayed]
 
 
 @dataclass(frozen=True)
@@ -49,14 +46,12 @@ class EpisodeRegrade:
     relabel: bool = False
 
 
-def regrade_episodes(
-    store: SqliteStore, asked: EpisodeRegrade, replay: Replayer
-) -> tuple[RegradeHeader, tuple[Regraded, ...]]:
+def regrade_episodes(store: SqliteStore, asked: EpisodeRegrade) -> tuple[RegradeHeader, tuple[Regraded, ...]]:
     """The last attempt at every slot, graded again, in order of slot; the caller keeps what is returned.
 
     Raises ConfigError, EnvironmentFault and StoreError before the first step for what cannot be meant.
     """
-    return _Regrading(store, asked, replay, store.run(asked.run)).carry_out()
+    return _Regrading(store, asked, store.run(asked.run)).carry_out()
 
 
 @dataclass
@@ -69,8 +64,8 @@ class _World:
 
 
 class _Regrading:
-    def __init__(self, store: SqliteStore, asked: EpisodeRegrade, replay: Replayer, row: RunRow) -> None:
-        self.store, self.asked, self.replay, self.row = store, asked, replay, row
+    def __init__(self, store: SqliteStore, asked: EpisodeRegrade, row: RunRow) -> None:
+        self.store, self.asked, self.row = store, asked, row
         self.grader: EpisodeGrader = episode_grader(asked.grader)
         self.id = next_regrade(store, row.run)
         self.worlds: dict[str, _World] = {}
@@ -78,7 +73,7 @@ class _Regrading:
         if asked.environment is not None:
             world = self._world(asked.environment, environment(asked.environment, asked.environment_data))
             if asked.mode is not None:
-                check_mode(world.environment, asked.mode)
+                check_opening(world.environment.capabilities, Opening(asked.mode))
 
     def carry_out(self) -> tuple[RegradeHeader, tuple[Regraded, ...]]:
         trials = [trial for trial in last_attempts(self.store.trials(self.row.run)) if trial.result is not None]
@@ -133,12 +128,11 @@ class _Regrading:
         if stored.label:
             detail = f"label: {stored.label}; --relabel grades it as the task that its content names"
             return Grade(grader=named(self.grader), outcome=Outcome.INVALID, detail=detail), None
-        mode = self.asked.mode or recorded.mode or ""
-        check_mode(world.environment, mode)
+        mode = self.asked.mode or mode_of(recorded, world.environment)
         self.modes[mode] = None
         data = world.version.environment or (conversation.data if conversation is not None else "")
         opening = Opening(mode, data, initial_of(recorded.definition))
-        replayed = self.replay(recorded, world.environment, opening)
+        replayed = replayed_in(recorded, world.environment, opening)
         return grade_episode(self.grader, world.version, opening, replayed, world.environment), replayed.end_state
 
     def _why(self, stored: StoredEpisode, grade: Grade) -> str:

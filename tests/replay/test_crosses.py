@@ -10,26 +10,19 @@ import pytest
 
 from harness.api.crosses import CrossRequest, cross_archives
 from harness.api.crosses_data import data_versions, read_task_map, read_tasks
-from harness.protocols import Environment
 from harness.records.cross import CrossTable
-from harness.records.environment import EnvironmentFault, Opening
+from harness.records.environment import EnvironmentFault
 from harness.records.errors import ConfigError
-from harness.records.replay import RecordedEpisode, Replayed
 from harness.report.cross import cross_text
-from tests.grading.episodes.shop import Shop, replay
+from tests.grading.episodes.shop import Shop
 from tests.importers.reading import write_json
 from tests.replay.shop_archives import SHOP, other_tasks, tau_bench_archive
 
 OLD, NEW = "tau-bench@until-718ffa1", "tau-bench@718ffa1"
 
 
-def again(recorded: RecordedEpisode, world: Environment, opening: Opening) -> Replayed:
-    assert isinstance(getattr(world, "opened", None), int)
-    return replay(recorded, Shop(), opening)
-
-
 def table(path: Path, *graders: str, data: tuple[str, ...] = (), **fields: Any) -> CrossTable:
-    return cross_archives(CrossRequest((str(path),), SHOP, graders or (OLD,), data, **fields), again)
+    return cross_archives(CrossRequest((str(path),), SHOP, graders or (OLD,), data, **fields))
 
 
 def test_every_cell_of_rules_and_data(tmp_path: Path) -> None:
@@ -93,7 +86,7 @@ def test_several_archives_are_several_agents(tmp_path: Path) -> None:
     first, second = tau_bench_archive(tmp_path), tau_bench_archive(tmp_path, "other.json")
     entries = json.loads(second.read_text())
     write_json(second, entries[:2])
-    found = cross_archives(CrossRequest((str(first), str(second)), SHOP, (OLD, NEW)), again)
+    found = cross_archives(CrossRequest((str(first), str(second)), SHOP, (OLD, NEW)))
     assert len(found.agents) == 2
     (line,) = found.reversals
     assert (line.agents, line.pairs, line.reversed, line.ties_entered) == (2, 1, 0, 1)
@@ -102,10 +95,10 @@ def test_several_archives_are_several_agents(tmp_path: Path) -> None:
 
 def test_an_episode_labelled_as_another_task_is_invalid_or_graded_as_what_it_is(tmp_path: Path) -> None:
     path = _tau2_archive(tmp_path)
-    stated = cross_archives(CrossRequest((str(path),), SHOP, ("tau2@0.1",)), again)
+    stated = cross_archives(CrossRequest((str(path),), SHOP, ("tau2@0.1",)))
     assert stated.cells[0].without == {"label": 2}
     assert any("--relabel" in note for note in stated.notes)
-    put_right = cross_archives(CrossRequest((str(path),), SHOP, ("tau2@0.1",), relabel=True), again)
+    put_right = cross_archives(CrossRequest((str(path),), SHOP, ("tau2@0.1",), relabel=True))
     assert (put_right.cells[0].passed, put_right.cells[0].valid) == (2, 2)
     assert put_right.attribution is not None
     assert put_right.attribution.clean

@@ -19,7 +19,7 @@ from harness.records.vocabulary import Outcome
 from harness.store.sqlite import SqliteStore
 from harness.store.verify import verify_run
 from tests.replay.shop_archives import SHOP, other_tasks, tau_bench_archive
-from tests.replay.test_crosses import _tau2_archive, again
+from tests.replay.test_crosses import _tau2_archive
 
 NEW = "tau-bench@718ffa1"
 
@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> SqliteStore:
 
 def graded(store: SqliteStore, target: object, **fields: object) -> RegradeReport:
     asked = {"grader": NEW, "environment": SHOP} | fields
-    (report,) = regrade(RegradeRequest(str(target), **asked), store, again)  # type: ignore[arg-type]
+    (report,) = regrade(RegradeRequest(str(target), **asked), store)  # type: ignore[arg-type]
     return report
 
 
