@@ -13,6 +13,7 @@ PARTS = (
     "compare_runs",
     "store_events",
     "sandbox_overhead",
+    "environment_carrier",
     "coordinator",
 )
 
