@@ -23,7 +23,7 @@ from harness.records.replay import Fidelity, Match, RecordedEpisode, Replayed, R
 from harness.records.trial import TrialPlan
 from harness.records.vocabulary import Actor, Phase, Reason
 from harness.runner.conversing import NoSandbox, RecordedConversation, RecordedSession, note_message
-from harness.runner.episodes import episode_of
+from harness.runner.episodes import OPENED, episode_of
 from harness.runner.interaction import Interaction
 from harness.runner.journal import Journal
 from harness.runner.judging import judge
@@ -31,7 +31,6 @@ from harness.runner.sealing import SEAL, Sealed, interaction_digest
 from harness.runner.services import Services
 from harness.runner.stage import Handles
 
-OPENED = "environment.opened"
 REFERENCE_STREAM = "reference"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -9,7 +10,6 @@ from typing import Any, NoReturn
 import anyio.to_thread
 
 from harness.protocols import EnvironmentSession, Heard, SimulatedUser
-from harness.records.base import canonical_json
 from harness.records.conversation import Action
 from harness.records.environment import Answer, Call, Capabilities, EnvironmentFault, ToolSpec
 from harness.records.errors import ConfigError, SandboxFault
@@ -19,6 +19,8 @@ from harness.records.vocabulary import Actor, Reason, StopReason
 from harness.runner.budget import before_command
 from harness.runner.interaction import Interaction
 from harness.runner.journal import Journal
+
+ARGUMENTS, AS_WRITTEN = "arguments", "arguments_as_written"  # keys of a call's payload
 
 
 def as_sandbox_fault(fault: EnvironmentFault) -> SandboxFault:
@@ -73,8 +75,11 @@ class RecordedSession:
     def _note_call(self, call: Call, span: str) -> None:
         blobs: dict[str, str] = {}
         payload: dict[str, Any] = {"gen_ai.tool.name": call.name, "gen_ai.tool.call.id": call.id or span}
-        text = self.journal.body(canonical_json(call.arguments), "arguments", blobs)
-        payload["arguments"] = call.arguments if text is not None else None
+        written = json.dumps(call.arguments, ensure_ascii=False)
+        short = self.journal.body(written.encode("utf-8", "surrogatepass"), ARGUMENTS, blobs) is not None
+        payload[ARGUMENTS] = call.arguments if short else None
+        if short and written != json.dumps(call.arguments, ensure_ascii=False, sort_keys=True):
+            payload[AS_WRITTEN] = written  # a stored event has its keys sorted, and tools may give back what they got
         payload["namespace"] = call.namespace
         spec = self.capabilities.tool(call.name, call.namespace)
         if spec is not None and not spec.deterministic:
@@ -111,11 +116,15 @@ class RecordedConversation:
         return self._tools
 
     async def call(self, name: str, arguments: Any, *, namespace: str = "agent", id: str = "") -> Answer:
+        try:
+            given = json.loads(json.dumps(arguments, allow_nan=False))  # the environment's own copy
+        except (TypeError, ValueError, RecursionError) as error:
+            return Answer(f"Error: the arguments are no JSON: {error}", error=True)
         with self.interaction.passage():
             async with self._one_at_a_time:
                 self._count()
                 # The reference acts in the agent's place, and has the agent's tools; events name who it really was.
-                answer = await self._as(self.actor).call(Call(Actor.AGENT, name, arguments, namespace, id))
+                answer = await self._as(self.actor).call(Call(Actor.AGENT, name, given, namespace, id))
         spec = self.session.capabilities.tool(name, namespace)
         if spec is not None and spec.ends and not answer.missing and not answer.error:
             self.interaction.close(StopReason.USER_ENDED, f"{name} ends the episode")

@@ -8,26 +8,35 @@ from typing import Any
 
 from harness.records.archive import Step
 from harness.records.event import Event
-from harness.records.replay import RecordedEpisode
+from harness.records.replay import STATE, RecordedEpisode, States
 from harness.records.trial import TrialPlan
 from harness.records.vocabulary import Actor, Outcome, Phase
+from harness.runner.conversing import ARGUMENTS, AS_WRITTEN
+from harness.runner.sealing import SEAL
 
+FORMAT = "assay"  # whose rules of order its steps keep
+OPENED = "environment.opened"
 STEPS = frozenset({"message", "tool.call", "tool.result"})
-STATE = "state_digest"  # in a step's payload: the checkpoint after it
 
 
 def episode_of(
     plan: TrialPlan, events: Iterable[Event], read_blob: Callable[[str], bytes] | None = None
 ) -> RecordedEpisode:
-    """The episode in a trial's stream. What a reference did in the agent's place is the agent's step here.
+    """The episode in a trial's stream, with every recorded state. What a reference did in the agent's place is the
+    agent's step here.
 
     `read_blob` gives bodies that were too long for the stream. Raises what it raises.
     """
     steps: list[Step] = []
     outcome, reward, end = Outcome.UNGRADED, None, ""
+    rule = began = ended = ""
     for event in events:
         if event.kind in STEPS and event.phase is Phase.INTERACTION:
             steps.append(_step(event, read_blob))
+        elif event.kind == OPENED:
+            rule, began = str(event.payload.get("digest") or ""), event.state_digest or ""
+        elif event.kind == SEAL:
+            ended = event.state_digest or ""
         elif event.kind == "interaction.ended":
             end = str(event.payload.get("stop") or "")
         elif event.kind == "trial.result":
@@ -43,6 +52,8 @@ def episode_of(
         outcome=outcome,
         reward=reward,
         end=end,
+        format=FORMAT,
+        states=States(rule=rule, start=began, end=ended),
     )
 
 
@@ -51,7 +62,9 @@ def _step(event: Event, read_blob: Callable[[str], bytes] | None) -> Step:
     if read_blob is not None:
         for name, digest in event.blobs.items():
             body = read_blob(digest).decode("utf-8", "surrogatepass")
-            payload[name] = json.loads(body) if name == "arguments" else body
+            payload[name] = json.loads(body) if name == ARGUMENTS else body
+    if AS_WRITTEN in payload:
+        payload[ARGUMENTS] = json.loads(payload.pop(AS_WRITTEN))
     if event.state_digest is not None:
         payload[STATE] = event.state_digest
     actor = Actor.AGENT if event.actor is Actor.REFERENCE else event.actor
