@@ -1,11 +1,16 @@
-"""The cross table as text."""
+"""The cross table as text, and a run that was graded again."""
 
 from __future__ import annotations
 
+from collections import Counter
+
 from harness.records.cross import Attribution, CellLine, CrossTable, EffectLine, ReversalLine, TransitionLine
+from harness.records.regrade import Regraded, RegradeHeader
+from harness.records.vocabulary import Outcome
 from harness.report.words import one_line
 
 MOST_TASKS = 8
+MOST_TRIALS = 20
 
 
 def cross_text(table: CrossTable) -> str:
@@ -47,15 +52,17 @@ def _name(line: CellLine) -> str:
 
 
 def _attribution(found: Attribution) -> list[str]:
-    line = found.pipeline
-    counts = f"{line.n11} pass, {line.n00} fail, {line.n10} pass to fail, {line.n01} fail to pass"
-    return [f"the record against the first cell: {counts}; {line.missing} without one of the two", found.sentence]
+    return [f"the record against the first cell: {_moves(found.pipeline)}", found.sentence]
+
+
+def _moves(line: TransitionLine) -> str:
+    moved = f"{line.n10} pass to fail, {line.n01} fail to pass, {line.n11} pass, {line.n00} fail"
+    rates = f"net {_points(line.net)}, churn {_share(line.churn)}"
+    return f"{moved}; {line.missing} without one of the two; {rates} of {line.n}"
 
 
 def _transition(line: TransitionLine) -> list[str]:
-    moved = f"{line.n10} pass to fail, {line.n01} fail to pass, {line.n11} pass, {line.n00} fail"
-    rates = f"net {_points(line.net)}, churn {_share(line.churn)}"
-    lines = [f"  {line.new}: {moved}; {line.missing} without one of the two; {rates} of {line.n}"]
+    lines = [f"  {line.new}: {_moves(line)}"]
     if line.tasks:
         shown = ", ".join(f"{one_line(task.task)} (−{task.n10} +{task.n01})" for task in line.tasks[:MOST_TASKS])
         more = len(line.tasks) - MOST_TASKS
@@ -86,3 +93,20 @@ def _share(value: float | None) -> str:
 
 def _points(value: float | None) -> str:
     return "unknown" if value is None else f"{100 * value:+.1f} pp"
+
+
+def regrade_text(run: str, header: RegradeHeader, transition: TransitionLine, grades: tuple[Regraded, ...]) -> str:
+    """A run graded again: by what, what moved, and which trials."""
+    data = f" on {one_line(header.data)}" if header.data else ""
+    where = f", in {one_line(header.environment)}" if header.environment else ""
+    counts = Counter(one.grade.outcome for one in grades)
+    told = ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in Outcome if counts[outcome])
+    lines = [f"{run}, {header.regrade}: {one_line(header.grader)}{data}{where}", f"  now {told}"]
+    lines.append(f"  {_moves(transition)}")
+    moved = [one for one in grades if one.moved]
+    for one in moved[:MOST_TRIALS]:
+        why = one_line(one.why or one.grade.detail)
+        lines.append(f"  {one.trial}  {one_line(one.task)}: {one.old.value} → {one.grade.outcome.value}  {why}")
+    if len(moved) > MOST_TRIALS:
+        lines.append(f"  … and {len(moved) - MOST_TRIALS} more (--json has all)")
+    return "\n".join(lines)
