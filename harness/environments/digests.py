@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.environments.overlay import Database, Overlay
+from harness.records.environment import EnvironmentFault
 
 _BLOCK_RECORDS = 32
 
@@ -81,10 +82,7 @@ class _Block:
 
 
 class DatabaseDigest:
-    """The digest under a dialect of a shared database and of every session's changes to it.
-
-    Raises nothing of its own; a record that the dialect cannot write raises what its writer raises.
-    """
+    """The digest under a dialect of a shared database and of every session's changes to it."""
 
     def __init__(self, base: Database, dialect: Dialect, *, block_records: int = _BLOCK_RECORDS) -> None:
         self.base = base
@@ -103,8 +101,16 @@ class DatabaseDigest:
         self.untouched = hasher.hexdigest()  # of the shared database itself
 
     def of(self, overlay: Overlay) -> str:
-        """The hexadecimal digest of the session's state. The overlay must lie over the same database."""
-        changed = {table: self._changed(table, own) for table, own in overlay.own.items() if own}
+        """The hexadecimal digest of the session's state. The overlay must lie over the same database.
+
+        Raises EnvironmentFault for a record that is nested too deeply to be written.
+        """
+        try:
+            changed = {table: self._changed(table, own) for table, own in overlay.own.items() if own}
+        except RecursionError as error:
+            raise EnvironmentFault(
+                "the state is nested too deeply to be written", remedy="see what the last call stored"
+            ) from error
         if not changed:
             return self.untouched
         first = min(self._tables.index(table) for table in changed)

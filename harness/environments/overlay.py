@@ -60,8 +60,10 @@ class Overlay:
     def count(self, table: str) -> int:
         return len(self.base[table]) + sum(key not in self.base[table] for key in self.own[table])
 
-    def load(self, own: Mapping[str, Mapping[str, Any]]) -> None:
-        """Replace everything this session changed by `own`. Raises EnvironmentFault for an unknown table."""
+    def load(self, own: Any) -> None:
+        """Replace everything this session changed by `own`. Raises EnvironmentFault for what are no tables of it."""
+        if not isinstance(own, dict) or not all(isinstance(records, dict) for records in own.values()):
+            raise EnvironmentFault("the state is not an object of tables", remedy="restore what snapshot() returned")
         if strange := own.keys() - self.base.keys():
             raise EnvironmentFault(
                 f"the state has tables that this database has not: {', '.join(sorted(strange))}",

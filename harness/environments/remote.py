@@ -191,7 +191,7 @@ class _Link:
     def _read_answer(self, line: bytes) -> Mapping[str, Any]:
         try:
             answer = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self.broken(f"it wrote something that is no answer: {_shown(line)}") from error
         if not isinstance(answer, dict) or answer.get("id") != self._number:
             raise self.broken(f"this does not answer request {self._number}: {_shown(line)}")
@@ -216,7 +216,13 @@ class _Link:
         self._channel.close()
 
     def _exchange(self, do: str, fields: Mapping[str, Any], wait_s: float) -> bytes:
-        request = json.dumps({"id": self._number, "do": do, **fields}, separators=(",", ":")).encode("ascii") + b"\n"
+        try:
+            text = json.dumps({"id": self._number, "do": do, **fields}, separators=(",", ":"))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise EnvironmentFault(
+                f"the request cannot be written as JSON: {error}", place=self.place, remedy="see what is passed"
+            ) from error
+        request = text.encode("ascii") + b"\n"
         deadline = time.monotonic() + wait_s
         try:
             self._channel.send(request, wait_s)

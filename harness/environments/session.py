@@ -57,15 +57,15 @@ def packed(kind: str, data: str, mode: str, state: Any) -> bytes:
     return json.dumps({"environment": kind, "data": data, "mode": mode, "state": state}).encode("ascii")
 
 
-def unpacked(kind: str, data: str, mode: str, snapshot: bytes) -> Any:
+def unpacked(kind: str, data: str, mode: str, snapshot: bytes) -> dict[str, Any]:
     """The state in a snapshot. Raises EnvironmentFault when it is none, or of another environment, data or mode."""
     remedy = "restore what snapshot() of the same environment, data version and mode returned"
     try:
         found = json.loads(snapshot)
         made_for = (found["environment"], found["data"], found["mode"])
-        state = found["state"]
-    except (ValueError, KeyError, TypeError) as error:
+        state: dict[str, Any] = dict(found["state"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise EnvironmentFault(f"this is no snapshot: {error!r}", place=kind, remedy=remedy) from error
     if made_for != (kind, data, mode):
-        raise EnvironmentFault(f"the snapshot is of {' '.join(made_for)}", place=kind, remedy=remedy)
+        raise EnvironmentFault(f"the snapshot is of {' '.join(map(str, made_for))}", place=kind, remedy=remedy)
     return state

@@ -90,8 +90,14 @@ class Tau2Session:
 
     def restore(self, state: bytes) -> None:
         found = unpacked(self._name, self._domain.data, self._mode, state)
-        for name, records in self.records.items():
-            records.load(found.get(name, {}))
+        kept = {name: records.own for name, records in self.records.items()}
+        try:
+            for name, records in self.records.items():
+                records.load(found.get(name))
+        except EnvironmentFault:
+            for name, own in kept.items():  # all of it or nothing
+                self.records[name].load(own)
+            raise
 
     def _set_up(self, initial: Mapping[str, Any]) -> None:
         """A task's `initial_state`: data first, then actions. Its message history is for the replay to carry out.

@@ -147,11 +147,16 @@ class EnvironmentContract:
             assert other.call(subject.write) == then
             assert other.digest() == last
 
-    @pytest.mark.parametrize("garbage", [b"", b"{}", b"\xff\xfe", b'{"environment": 1}'])
-    def test_what_is_no_snapshot_is_not_restored(self, subject: Subject, garbage: bytes) -> None:
+    @pytest.mark.parametrize(
+        "garbage",
+        [b"", b"{}", b"\xff\xfe", b"[" * 100_000, b'{"environment": 1}', '"state": {', '"reservations"', "[]"],
+    )
+    def test_what_is_no_snapshot_is_not_restored(self, subject: Subject, garbage: bytes | str) -> None:
         with subject.environment.open(subject.opening) as session:
             session.call(subject.write)
             state = session.digest()
+            if isinstance(garbage, str):  # put at the end of one that was good
+                garbage = session.snapshot()[:-1] + garbage.encode()
             with pytest.raises(EnvironmentFault):
                 session.restore(garbage)
             assert session.digest() == state

@@ -289,6 +289,30 @@ def test_only_the_transfer_ends_an_episode(tmp_path: Path) -> None:
     assert len(tools) == 14
 
 
+def test_what_is_nested_beyond_reason_is_refused_or_a_fault(session: AirlineV1Session) -> None:
+    deep: Any = []
+    for _ in range(5000):
+        deep = [deep]
+    assert book(session, passengers=[deep]).startswith("Error: maximum recursion depth exceeded")
+    assert say(session, "think", thought="still here") == ""
+    session.records.put("users", "deep", deep)
+    with pytest.raises(EnvironmentFault, match="nested too deeply"):
+        session.digest()
+
+
+@pytest.mark.parametrize("part", ["own", "log", "shared"])
+def test_a_snapshot_with_a_part_of_another_shape_changes_nothing(session: AirlineV1Session, part: str) -> None:
+    book(session)
+    state = session.digest()
+    for wrong in (None, 3, {"x": 1}, [[1]]):
+        parts = json.loads(session.snapshot())
+        parts["state"][part] = wrong
+        with pytest.raises(EnvironmentFault):
+            session.restore(json.dumps(parts).encode())
+        assert session.digest() == state
+        assert len(session.log) == 1
+
+
 def test_a_task_of_tau_bench_has_no_initial_state(tmp_path: Path) -> None:
     opening = Opening("normal", initial={"initialization_data": {}})
     with pytest.raises(EnvironmentFault, match="no initial state"), AirlineV1(tiny.write(tmp_path)).open(opening):

@@ -153,6 +153,15 @@ def test_a_fault_of_the_environment_itself_ends_nothing() -> None:
     assert len(channels) == 1
 
 
+def test_a_request_that_is_no_json_is_refused_before_it_is_sent() -> None:
+    remote, channels = scripted()
+    with remote.open(OPENING) as session:
+        with pytest.raises(EnvironmentFault, match="cannot be written as JSON"):
+            session.call(Call(Actor.AGENT, "show", {"a": {1, 2}}))
+        assert session.call(SHOW).content == "seen"
+    assert len(channels) == 1
+
+
 @pytest.mark.parametrize(
     ("hello", "what"),
     [

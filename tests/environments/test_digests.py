@@ -111,7 +111,7 @@ CALLS = st.one_of(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.lists(CALLS, max_size=8))
 def test_after_any_calls_the_digest_is_that_of_the_whole_state(calls: list[Call]) -> None:
     with AIRLINE.open(Opening("normal", "A")) as session:

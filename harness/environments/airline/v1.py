@@ -79,7 +79,10 @@ class AirlineV1Session:
         self._digest: tuple[int, str] | None = None
 
     def call(self, call: Call) -> Answer:
-        arguments = copy_of(call.arguments)
+        try:
+            arguments = copy_of(call.arguments)
+        except RecursionError as error:
+            return Answer(f"Error: {error}", error=True)
         self.log.append({"name": call.name, "kwargs": arguments})
         if not self._access.allows(call.actor, call.namespace, call.name):
             return Answer(f"Unknown action {call.name}", error=True, missing=True)
@@ -118,7 +121,13 @@ class AirlineV1Session:
 
     def restore(self, state: bytes) -> None:
         found = unpacked(NAME, self._data, self._mode, state)
-        self.records.load(found["own"])
-        self.log = found["log"]
-        for number, name, reservation_id, field in found["shared"]:
-            self.records.own["reservations"][reservation_id][field] = self.log[number]["kwargs"][name]
+        try:
+            own, log = found["own"], list(found["log"])
+            for number, name, reservation_id, field in found["shared"]:
+                own["reservations"][reservation_id][field] = log[number]["kwargs"][name]
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise EnvironmentFault(
+                f"this is no snapshot: {error!r}", place=NAME, remedy="restore what snapshot() returned"
+            ) from error
+        self.records.load(own)
+        self.log = log
