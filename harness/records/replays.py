@@ -51,7 +51,7 @@ class Stratum(Record):
 
     termination: str
     write_required: bool
-    checkpoint: str  # "matched" or "none recorded"
+    checkpoint: str  # answers: "matched", "partly" (some were not recorded), or "none recorded"
     graded: int
     agree: int
     fidelity: float | None

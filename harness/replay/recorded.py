@@ -18,13 +18,14 @@ OPENED, SEALED = "environment.opened", "seal"  # events of our own trials that h
 OWN = "assay"  # the format of our own conversations
 DEFINITION = "task.json"  # an imported task's embedded definition, among its grading files
 TAU_BENCH = "tau-bench"  # whose rule for a state's digest its archives keep
+_ONLY_RUN = "run"  # the key of an archive's run where its format has just one
 _STEPS = frozenset({"message", "model.call", "tool.call", "tool.result", "reference.action", "span"})
 
 
 def from_archive(episode: ArchiveEpisode, format: str) -> RecordedEpisode:
     """An episode as an importer read it. `format` is what the archive was recognised as."""
     return RecordedEpisode(
-        id=f"{episode.task.id}/{episode.repeat}" + (f".{episode.attempt}" if episode.attempt > 1 else ""),
+        id=name_of(episode),
         task=episode.task.id,
         repeat=episode.repeat,
         steps=tuple(episode.steps()),
@@ -37,6 +38,13 @@ def from_archive(episode: ArchiveEpisode, format: str) -> RecordedEpisode:
         format=format,
         states=states_of(episode.stated, format),
     )
+
+
+def name_of(episode: ArchiveEpisode) -> str:
+    """What an episode of an archive is called: TASK/TRIAL, with the run before it where a file may hold several."""
+    run = "" if episode.run == _ONLY_RUN else f"{episode.run}:"
+    attempt = f".{episode.attempt}" if episode.attempt > 1 else ""
+    return f"{run}{episode.task.id}/{episode.repeat}{attempt}"
 
 
 def from_import(

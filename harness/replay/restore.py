@@ -1,7 +1,7 @@
 """Restoring outcomes of episodes that nobody graded: Algorithm 1 of SOURCES S2. Pure.
 
 Recorded verdicts are kept. Graded episodes measure how often a replay's grade is the recorded one, stratum by stratum:
-by how the episode ended, whether its task requires a write, and whether recorded states were matched. An ungraded
+by how the episode ended, whether its task requires a write, and whether recorded answers were matched. An ungraded
 episode gets its replay's grade only where the graded ones of its stratum bear it out: where the one-sided 95 % lower
 bound (Clopper–Pearson) of their agreement reaches the stated fidelity. All others stay in the interval
 [m/n, (m + n − v)/n].
@@ -19,7 +19,7 @@ from harness.records.vocabulary import Outcome
 from harness.stats import valid_share
 from harness.stats.proportion import clopper_pearson
 
-MATCHED, NONE_RECORDED = "matched", "none recorded"
+MATCHED, PARTLY, NONE_RECORDED = "matched", "partly", "none recorded"  # what was recorded to compare with
 THRESHOLD = 0.95
 _TWO_SIDED = 0.90  # whose lower end is the one-sided bound of 95 %
 

@@ -1,0 +1,169 @@
+"""What a replay reads: the episodes of an archive, or of a run in the store, one by one, and as often as asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from harness.api.archives import OWN
+from harness.api.crosses_reading import LABEL
+from harness.api.export_lines import is_export
+from harness.api.regrades_reading import stored_episode
+from harness.importers.container import Archive
+from harness.importers.recognition import choose
+from harness.records.archive import ArchiveEpisode, ArchiveError, ArchiveRun, Basis, Finding, ImportOptions
+from harness.records.errors import ConfigError
+from harness.records.replay import RecordedEpisode
+from harness.replay.recorded import from_archive, name_of
+from harness.report.summary import last_attempts
+from harness.store.sqlite import SqliteStore
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEpisode:
+    """An episode, its trial in the store (None: not of a run there), and what contradicts the task that it is labelled
+    as ("": nothing does)."""
+
+    episode: RecordedEpisode
+    trial: str | None = None
+    label: str = ""
+
+
+class Source(Protocol):
+    """Where episodes are read from. `planned`, `identity` and `unread` are complete once they have been read."""
+
+    path: str
+    format: str
+
+    @property
+    def identity(self) -> str: ...
+
+    @property
+    def planned(self) -> int: ...
+
+    @property
+    def unread(self) -> tuple[Finding, ...]: ...
+
+    def evidence(self) -> Iterator[RecordedEpisode]:
+        """The episodes, with as much of them as it takes to see in which mode they were recorded."""
+        ...
+
+    def episodes(self) -> Iterator[SourceEpisode]: ...
+
+
+def source_of(
+    archive: str, store: SqliteStore | None, *, format: str | None = None, options: ImportOptions | None = None
+) -> Source:
+    """The archive at a path, or else the run of that name in the store.
+
+    Raises ArchiveError, ConfigError, StoreError.
+    """
+    if Path(archive).exists():
+        return ArchiveSource(archive, format, options or ImportOptions())
+    if store is None:
+        raise ConfigError(
+            "there is no such file, and no store to look for a run in",
+            place=archive,
+            remedy="name an archive, or a run of the store that --store names",
+        )
+    return RunSource(store, archive)
+
+
+class ArchiveSource:
+    """Episodes of an archive. Raises ArchiveError when it is none, or holds a run of our own that was exported."""
+
+    def __init__(self, path: str, format: str | None, options: ImportOptions) -> None:
+        self.path, self._options = path, options
+        self._archive = Archive(path)
+        if format in (None, OWN) and is_export(self._archive):
+            raise ArchiveError(
+                "a run of Assay's own that was exported", place=path, remedy="`assay import` it, then replay the run"
+            )
+        self._importer, recognition = choose(self._archive, format)
+        self.format = recognition.format
+        self._unread: list[Finding] = []
+        self._read = 0
+        self._plans: dict[str, ArchiveRun] = {}
+
+    @property
+    def identity(self) -> str:
+        return self._archive.identity
+
+    @property
+    def planned(self) -> int:
+        stated = sum(len(run.tasks) * (run.repeats or 1) for run in self._plans.values())
+        return max(stated, self._read + len(self._unread))
+
+    @property
+    def unread(self) -> tuple[Finding, ...]:
+        return (*self._archive.problems, *self._unread)
+
+    def evidence(self) -> Iterator[RecordedEpisode]:
+        for item in self._importer.read(self._archive, self._options):
+            if isinstance(item, ArchiveEpisode):
+                yield _without_steps(item, self.format)
+
+    def episodes(self) -> Iterator[SourceEpisode]:
+        self._unread, self._read, self._plans = [], 0, {}
+        for item in self._importer.read(self._archive, self._options):
+            if isinstance(item, ArchiveEpisode):
+                self._read += 1
+                wrong = next((found.what for found in item.findings if found.rule.startswith(LABEL)), "")
+                yield SourceEpisode(from_archive(item, self.format), label=wrong)
+            elif isinstance(item, ArchiveRun):
+                self._plans[item.key] = item
+            elif item.unread:
+                self._unread.append(item)
+        if not self._read:
+            raise ArchiveError(
+                "holds no episode that could be read", place=self.path, remedy="`assay lint-archive` says why"
+            )
+
+
+def _without_steps(item: ArchiveEpisode, format: str) -> RecordedEpisode:
+    """The steps are looked at only where the importer's own evidence leaves the mode open."""
+    if item.mode.value is None or item.mode.basis is Basis.AMBIGUOUS:
+        return from_archive(item, format)
+    return RecordedEpisode(name_of(item), item.task.id, item.repeat, (), mode=item.mode.value, outcome=item.outcome)
+
+
+@dataclass
+class RunSource:
+    """The last attempt at every slot of a run in the store. Raises StoreError."""
+
+    store: SqliteStore
+    name: str
+    path: str = ""
+    format: str = ""
+    run: str = field(init=False)
+    unread: tuple[Finding, ...] = ()
+
+    def __post_init__(self) -> None:
+        row = self.store.run(self.name)
+        self.run = self.path = row.run
+        self._imported = row.config.extra.get("import")
+        self.format = str(self._imported["format"]) if isinstance(self._imported, dict) else OWN
+        self.planned = len(row.config.tasks) * row.config.repeats
+
+    @property
+    def identity(self) -> str:
+        """The digest of the archive it was imported from; of a run of ours, the hash that its stream ended with."""
+        if isinstance(self._imported, dict):
+            return str(self._imported["digest"])
+        head = ""
+        for event in self.store.events(self.run):
+            head = event.hash
+        return head
+
+    def evidence(self) -> Iterator[RecordedEpisode]:
+        return (found.episode for found in self.episodes())
+
+    def episodes(self) -> Iterator[SourceEpisode]:
+        for trial in last_attempts(self.store.trials(self.run)):
+            if trial.result is None:
+                continue
+            found = stored_episode(self.store, trial)
+            # A trial's id is the store's; what people name an episode by is its task and trial.
+            yield SourceEpisode(found.episode, trial=trial.trial, label=found.label)
