@@ -120,7 +120,7 @@ class _Regrading:
             old_grader=stored.grader,
             grade=grade,
             evidence=digest_of({"stream": stored.head, "task": plain, "end_state": end_state}),
-            why=self._why(stored, grade),
+            why=self._why(stored, grade, version),
         )
 
     def _grade(self, stored: StoredEpisode, world: _World) -> tuple[Grade, str | None]:
@@ -135,10 +135,10 @@ class _Regrading:
         replayed = replayed_in(recorded, world.environment, opening)
         return grade_episode(self.grader, world.version, opening, replayed, world.environment), replayed.end_state
 
-    def _why(self, stored: StoredEpisode, grade: Grade) -> str:
+    def _why(self, stored: StoredEpisode, grade: Grade, version: DataVersion) -> str:
         if grade.outcome is stored.episode.outcome:
             return ""
-        by = f"by {named(self.grader)}" + (f" on {self.asked.data}" if self.asked.data is not None else "")
+        by = f"{named(self.grader)} on {version.name}"
         return f"{by}: {grade.detail or 'all that the rule asks for is there'}"
 
     def _header(self) -> RegradeHeader:

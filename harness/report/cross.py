@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from harness.records.cross import Attribution, CellLine, CrossTable, EffectLine, ReversalLine, TransitionLine
+from harness.records.cross import Attribution, CrossTable, EffectLine, ReversalLine, TransitionLine
 from harness.records.regrade import Regraded, RegradeHeader
 from harness.records.vocabulary import Outcome
 from harness.report.words import one_line
@@ -34,21 +34,21 @@ def cross_text(table: CrossTable) -> str:
 
 
 def _cells(table: CrossTable) -> list[str]:
-    names = [_name(line) for line in table.cells]
-    width = max(len(name) for name in names)
-    lines = [f"{'cell':{width}}  {'passed':>12}  {'of valid':>8}  {'all planned':17}  {'common':>8}  no verdict"]
+    named = [(line.cell.grader, line.cell.data, line.cell.mode) for line in table.cells]
+    widths = [max(len(word) for word in column) for column in zip(*named, strict=True)]
+    names = ["  ".join(f"{word:{width}}" for word, width in zip(row, widths, strict=True)) for row in named]
+    width = len(names[0])
+    lines = [f"{'cell':{width}}  {'passed':>14}  {'of valid':>8}  {'all planned':17}  {'common':>8}  no verdict"]
     for name, line in zip(names, table.cells, strict=True):
+        if line.absent is not None:
+            lines.append(f"{name}  none: {one_line(line.absent)}")
+            continue
         counts = f"{line.passed}/{line.valid} of {line.planned}"
         bounds = f"{100 * line.bounds[0]:.1f} to {100 * line.bounds[1]:.1f} %"
         without = ", ".join(f"{count} {one_line(reason)}" for reason, count in line.without.items())
         rates = f"{_share(line.rate):>8}  {bounds:17}  {_share(line.common_rate):>8}"
-        row = f"{name:{width}}  {counts:>12}  {rates}  {without}"
-        lines.append(row.rstrip() if line.absent is None else f"{name:{width}}  none: {one_line(line.absent)}")
+        lines.append(f"{name}  {counts:>14}  {rates}  {without}".rstrip())
     return lines
-
-
-def _name(line: CellLine) -> str:
-    return f"{line.cell.grader}  {line.cell.data}  {line.cell.mode}"
 
 
 def _attribution(found: Attribution) -> list[str]:
