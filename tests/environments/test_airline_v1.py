@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.environments.airline.v1 import AirlineV1, AirlineV1Session
-from harness.environments.airline.v1_tools import AIRPORTS
+from harness.environments.airline.v1_rules import AIRPORTS
 from harness.records.environment import Call, EnvironmentFault, Opening
 from harness.records.vocabulary import Actor
 from tests.environments import tiny

@@ -24,7 +24,7 @@ _MODULES = (
     "airline.tau2",
     "airline.tau2_models",
     "airline.tau2_tools",
-    "airline.v1_tools",
+    "airline.v1_rules",
     "arithmetic",
     "digests",
     "overlay",

@@ -19,7 +19,7 @@ from harness.environments.airline.tau2_models import (
     Reservation,
     ReservationFlight,
 )
-from harness.environments.airline.v1_tools import AIRPORTS, BAGGAGE_PRICE, INSURANCE_PRICE, NOW
+from harness.environments.airline.v1_rules import AIRPORTS, BAGGAGE_PRICE, INSURANCE_PRICE, NOW
 from harness.environments.overlay import Overlay
 
 
@@ -71,15 +71,7 @@ class AirlineTools:
         if insurance == "yes":
             total += INSURANCE_PRICE * len(passengers)
         total += BAGGAGE_PRICE * nonfree_baggages
-        for payment in payment_methods:
-            if payment.payment_id not in methods:
-                raise ValueError(f"Payment method {payment.payment_id} not found")
-            method = methods[payment.payment_id]
-            if method["source"] in ("gift_card", "certificate") and method["amount"] < payment.amount:
-                raise ValueError(f"Not enough balance in payment method {payment.payment_id}")
-        paid = sum(payment.amount for payment in payment_methods)
-        if paid != total:
-            raise ValueError(f"Payment amount does not add up, total price is {total}, but paid {paid}")
+        _check_payments(methods, payment_methods, total)
         self._pay(user_id, payment_methods)
         for segment in reservation.flights:
             day = self._records.change("flights", segment.flight_number)["dates"][segment.date]
@@ -284,3 +276,16 @@ class AirlineTools:
 def _modelled(model: type[BaseModel], values: Any) -> Any:
     """The values as records of a model when all of them are objects, else as they are. Raises ValidationError."""
     return [model(**value) for value in values] if all(isinstance(value, dict) for value in values) else values
+
+
+def _check_payments(methods: Any, payments: list[Payment], total: Any) -> None:
+    """Raise ValueError unless the payments can be made and add up."""
+    for payment in payments:
+        if payment.payment_id not in methods:
+            raise ValueError(f"Payment method {payment.payment_id} not found")
+        method = methods[payment.payment_id]
+        if method["source"] in ("gift_card", "certificate") and method["amount"] < payment.amount:
+            raise ValueError(f"Not enough balance in payment method {payment.payment_id}")
+    paid = sum(payment.amount for payment in payments)
+    if paid != total:
+        raise ValueError(f"Payment amount does not add up, total price is {total}, but paid {paid}")

@@ -21,6 +21,7 @@ _MODULES = (
     "airline.database",
     "airline.schema",
     "airline.v1",
+    "airline.v1_rules",
     "airline.v1_tools",
     "arithmetic",
     "digests",

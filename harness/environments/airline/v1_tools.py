@@ -7,53 +7,28 @@ the names they have there, because Python's message about a missing argument is 
 from __future__ import annotations
 
 import json
-from typing import Any, Protocol
+from typing import Any
 
 from harness.environments import arithmetic
-from harness.environments.airline.database import DataVersion
-from harness.environments.overlay import Overlay, copy_of
-
-AIRPORTS = {
-    "SFO": "San Francisco",
-    "JFK": "New York",
-    "LAX": "Los Angeles",
-    "ORD": "Chicago",
-    "DFW": "Dallas",
-    "DEN": "Denver",
-    "SEA": "Seattle",
-    "ATL": "Atlanta",
-    "MIA": "Miami",
-    "BOS": "Boston",
-    "PHX": "Phoenix",
-    "IAH": "Houston",
-    "LAS": "Las Vegas",
-    "MCO": "Orlando",
-    "EWR": "Newark",
-    "CLT": "Charlotte",
-    "MSP": "Minneapolis",
-    "DTW": "Detroit",
-    "PHL": "Philadelphia",
-    "LGA": "LaGuardia",
-}
-NOW = "2024-05-15T15:00:00"
-BAGGAGE_PRICE, INSURANCE_PRICE = 50, 30
-
-
-class Refusal(Exception):
-    """A tool declines. Its text follows "Error: " in the answer."""
-
-
-class Data(Protocol):
-    """What a tool is given: the session's records, and the flights of its data version by origin."""
-
-    records: Overlay
-    version: DataVersion
-
-
-def require(found: bool, text: str) -> None:
-    """Raise Refusal unless `found`."""
-    if not found:
-        raise Refusal(text)
+from harness.environments.airline.v1_rules import (
+    AIRPORTS,
+    BAGGAGE_PRICE,
+    INSURANCE_PRICE,
+    NOW,
+    Data,
+    change_method,
+    check_payments,
+    connections,
+    is_available,
+    kept_segment,
+    method_for_update,
+    new_reservation_id,
+    price_segment,
+    require,
+    take_payments,
+    without_dates,
+)
+from harness.environments.overlay import copy_of
 
 
 class BookReservation:
@@ -74,8 +49,7 @@ class BookReservation:
     ) -> str:
         records = data.records
         require(records.has("users", user_id), "user not found")
-        taken = [name for name in ("HATHAT", "HATHAU") if records.has("reservations", name)]
-        reservation_id = ("HATHAT", "HATHAU", "HATHAV")[len(taken) if taken[:1] == ["HATHAT"] else 0]
+        reservation_id = new_reservation_id(records)
         reservation = {
             "reservation_id": reservation_id,
             "user_id": user_id,
@@ -97,23 +71,9 @@ class BookReservation:
         if insurance == "yes":
             total += INSURANCE_PRICE * len(passengers)
         total += BAGGAGE_PRICE * nonfree_baggages
-        methods = records.read("users", user_id)["payment_methods"]
-        for payment in payment_methods:
-            payment_id, amount = payment["payment_id"], payment["amount"]
-            require(payment_id in methods, f"payment method {payment_id} not found")
-            short = methods[payment_id]["source"] in ("gift_card", "certificate") and (
-                methods[payment_id]["amount"] < amount
-            )
-            require(not short, f"not enough balance in payment method {payment_id}")
-        paid = sum(payment["amount"] for payment in payment_methods)
-        require(paid == total, f"payment amount does not add up, total price is {total}, but paid {paid}")
+        check_payments(records.read("users", user_id)["payment_methods"], payment_methods, total)
         user = records.change("users", user_id)
-        for payment in payment_methods:
-            method = user["payment_methods"][payment["payment_id"]]
-            if method["source"] == "gift_card":
-                method["amount"] -= payment["amount"]
-            elif method["source"] == "certificate":
-                del user["payment_methods"][payment["payment_id"]]
+        take_payments(user["payment_methods"], payment_methods)
         records.put("reservations", reservation_id, reservation)
         user["reservations"].append(reservation_id)
         return json.dumps(reservation)
@@ -143,14 +103,14 @@ class UpdateReservationFlights:
         segments = copy_of(flights)
         difference = 0
         for segment in segments:
-            kept = _kept_segment(reservation, segment, cabin)
+            kept = kept_segment(reservation, segment, cabin)
             if kept is not None:
                 segment.update({name: kept[name] for name in ("price", "origin", "destination")})
                 difference += kept["price"] * passengers
             else:
                 difference += price_segment(records, segment, cabin, passengers) * passengers
         difference -= sum(segment["price"] for segment in reservation["flights"]) * passengers
-        method = _method_for_update(records, reservation, payment_id, difference)
+        method = method_for_update(records, reservation, payment_id, difference)
         if method["source"] == "gift_card":
             change_method(records, reservation["user_id"], payment_id, difference)
         reservation = records.change("reservations", reservation_id)
@@ -167,7 +127,7 @@ class UpdateReservationBaggages:
         require(records.has("reservations", reservation_id), "reservation not found")
         reservation = records.read("reservations", reservation_id)
         price = BAGGAGE_PRICE * max(0, nonfree_baggages - reservation["nonfree_baggages"])
-        method = _method_for_update(records, reservation, payment_id, price)
+        method = method_for_update(records, reservation, payment_id, price)
         if method["source"] == "gift_card":
             change_method(records, reservation["user_id"], payment_id, price)
         reservation = records.change("reservations", reservation_id)
@@ -266,68 +226,6 @@ class TransferToHumanAgents:
     @staticmethod
     def invoke(data: Data, summary: Any) -> str:
         return "Transfer successful"
-
-
-def price_segment(records: Overlay, segment: Any, cabin: Any, passengers: int) -> Any:
-    """Fill in price and ends of a segment of a booking, and return its price for one. Raises Refusal."""
-    number = segment["flight_number"]
-    require(records.has("flights", number), f"flight {number} not found")
-    flight = records.read("flights", number)
-    date = segment["date"]
-    require(date in flight["dates"], f"flight {number} not found on date {date}")
-    day = flight["dates"][date]
-    require(day["status"] == "available", f"flight {number} not available on date {date}")
-    require(not day["available_seats"][cabin] < passengers, f"not enough seats on flight {number}")
-    segment["price"] = day["prices"][cabin]
-    segment["origin"] = flight["origin"]
-    segment["destination"] = flight["destination"]
-    return segment["price"]
-
-
-def _kept_segment(reservation: Any, segment: Any, cabin: Any) -> Any:
-    """The segment that a reservation holds already in that cabin, or None."""
-    for held in reservation["flights"]:
-        same = (held["flight_number"], held["date"]) == (segment["flight_number"], segment["date"])
-        if same and cabin == reservation["cabin"]:
-            return held
-    return None
-
-
-def _method_for_update(records: Overlay, reservation: Any, payment_id: Any, due: Any) -> Any:
-    """The payment method that an update is paid with. Raises Refusal."""
-    methods = records.read("users", reservation["user_id"])["payment_methods"]
-    require(payment_id in methods, "payment method not found")
-    method = methods[payment_id]
-    require(method["source"] != "certificate", "certificate cannot be used to update reservation")
-    require(not (method["source"] == "gift_card" and method["amount"] < due), "gift card balance is not enough")
-    return method
-
-
-def change_method(records: Overlay, user_id: str, payment_id: Any, spent: Any) -> None:
-    """Take an amount from a gift card."""
-    records.change("users", user_id)["payment_methods"][payment_id]["amount"] -= spent
-
-
-def connections(data: Data, origin: Any, destination: Any, date: Any) -> Any:
-    """Pairs of flights with the second one's date, in database order. Times are compared as text, "+1" included."""
-    for first_number in data.version.flights_from(origin):
-        first = data.records.read("flights", first_number)
-        arrival = first["scheduled_arrival_time_est"]
-        for second_number in data.version.flights_from(first["destination"]):
-            second = data.records.read("flights", second_number)
-            if second["destination"] != destination:
-                continue
-            second_date = f"2024-05-{int(date[-2:]) + 1}" if "+1" in arrival else date
-            if not arrival > second["scheduled_departure_time_est"]:
-                yield first, second, second_date
-
-
-def is_available(flight: Any, date: Any) -> bool:
-    return date in flight["dates"] and flight["dates"][date]["status"] == "available"
-
-
-def without_dates(flight: Any) -> dict[str, Any]:
-    return {name: value for name, value in flight.items() if name != "dates"}
 
 
 TOOLS: dict[str, Any] = {
