@@ -132,6 +132,7 @@ class CycleRunner:
             concurrency=self.request.concurrency,
             retries=self.request.retries,
             seed=self.request.seed,
+            keep_mb=0.0,  # nobody grades a sentinel again: it is cheap to run anew
             store=self.request.store,
         )
         which = sentinel.value if mutant is None else f"mutant {mutant}"

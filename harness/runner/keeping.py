@@ -20,7 +20,7 @@ from harness.records.execution import Command
 from harness.records.vocabulary import Reason
 
 KEEP_BYTES = 4 << 20  # of one trial, unless the run says otherwise
-MOST_PIECES = 200  # each is a call of the engine, about 10 ms
+MOST_PIECES = 200  # each is a call of the engine, about 50 ms
 _TRAILER = bytes(2 * tarfile.BLOCKSIZE)
 _REMOVE_S = 60.0
 _OVERWRITTEN_BY_ENGINE = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/mtab", "/.dockerenv"})
