@@ -38,10 +38,11 @@ class Serves(Protocol):
 def figures(schedule: Schedule, table: FiringTable, serves: Serves) -> Figures:
     """What `/metrics` shows now. Raises StoreError."""
     now, counts, slots = datetime.now(UTC), table.counts(), Slots(Path(schedule.store))
+    under_way = running(table)
     jobs = tuple(
         JobFigures(
             job=job,
-            running=table.held(job.name) is not None,
+            running=job.name in under_way,
             last=table.last(job.name),
             last_success=_last_success(table, job.name),
             results={result: number for (name, result), number in counts.items() if name == job.name},
@@ -58,6 +59,12 @@ def figures(schedule: Schedule, table: FiringTable, serves: Serves) -> Figures:
         store_errors=serves.store_errors,
         draining=bool(serves.stops),
     )
+
+
+def running(table: FiringTable) -> dict[str, str]:
+    """Jobs that are carried out now, and by which process. Raises StoreError."""
+    held = [(firing.job.name, table.held(firing.job.name)) for firing in table.open_firings()]
+    return {job: who(holder) for job, holder in held if holder is not None}
 
 
 def _last_success(table: FiringTable, job: str) -> Firing | None:
@@ -122,7 +129,7 @@ def list_jobs(schedule: Schedule, now: datetime) -> tuple[JobLine, ...]:
             table = FiringTable(store)
             if table.there:
                 last = {job.name: found for job in schedule.jobs if (found := table.last(job.name)) is not None}
-                held = {job.name: who(at) for job in schedule.jobs if (at := table.held(job.name)) is not None}
+                held = running(table)
     return tuple(
         JobLine(
             job=job,

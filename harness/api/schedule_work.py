@@ -63,10 +63,12 @@ def alert_request(alerts: AlertsEntry) -> AlertRequest:
     return AlertRequest(webhook=alerts.webhook, webhook_secret_env=alerts.webhook_secret_env, file=alerts.file)
 
 
-async def perform(number: int, means: Means, watch: Watch) -> Firing:
-    """Carry out a firing whose job's lock this process holds; how it is afterwards. Raises StoreError only."""
+async def perform(number: int, means: Means, watch: Watch, lock: int | None = None) -> Firing:
+    """Carry out a firing whose job's lock this process was given; how it is afterwards. Raises StoreError only."""
     with open_store(means.store) as store:
         work = _Work(FiringTable(store), number, means, replace(watch, control=means.control))
+        if lock is not None:
+            work.table.adopt(work.job.name, lock)
         return await work.carry_out()
 
 

@@ -129,7 +129,7 @@ def work(
 
     async def quietly(watch: Watch) -> Firing:
         heeding = replace(means, control=watch.control or means.control)
-        return await perform(firing, heeding, replace(watch, observer=None))
+        return await perform(firing, heeding, replace(watch, observer=None), lock)
 
     done, interrupted = watched(quietly)
     raise typer.Exit(Exit.INTERRUPTED if interrupted else done.found.exit_code or Exit.OK)

@@ -13,7 +13,7 @@ from typing import Any
 from harness.records.base import canonical_json
 from harness.records.errors import StoreError
 from harness.records.schedule import Firing, JobTimes
-from harness.store.leases import describe
+from harness.store.leases import Leases, describe
 from harness.store.rows import parse
 from harness.store.sqlite import SqliteStore
 
@@ -83,6 +83,11 @@ class FiringTable:
     def take(self, job: str) -> int | None:
         """The lock under which a job's firing is carried out, or None while somebody has it."""
         return self.store.take(HELD + job)
+
+    @staticmethod
+    def adopt(job: str, lock: int) -> None:
+        """Say that this process carries out a job whose lock another one took and gave it."""
+        Leases.adopt(HELD + job, lock)
 
     def held(self, job: str) -> dict[str, object] | None:
         """Who carries out a firing of the job now: process and host, or None."""

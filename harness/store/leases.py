@@ -71,6 +71,12 @@ class Leases:
             raise
         return descriptor
 
+    @staticmethod
+    def adopt(run: str, descriptor: int) -> None:
+        """Say that this process holds a lock that another one took and gave it. Raises StoreError."""
+        with explained(Path(run)):
+            _write(descriptor, _me(run))
+
     def owned(self, run: str) -> bool:
         """Whether some live process, this one included, owns the run now."""
         try:
