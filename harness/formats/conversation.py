@@ -89,13 +89,17 @@ def _read(folder: Path, path: str, model: type[_T], where: Where) -> _Toml[_T]:
     except ValidationError as error:
         raise_all(
             TaskError(
-                f"{dotted(tuple(detail['loc']))}: {detail['msg'].removeprefix('Value error, ')}",
+                f"{dotted(tuple(detail['loc']))}: {_said_of(detail['type'], detail['msg'])}",
                 place=where.place(path, nearest_line(lines, tuple(detail["loc"]))),
-                remedy="no such key" if detail["type"] == "extra_forbidden" else "",
+                remedy="docs/tasks.md has all keys" if detail["type"] == "extra_forbidden" else "",
             )
             for detail in error.errors(include_url=False)
         )
         raise
+
+
+def _said_of(kind: str, message: str) -> str:
+    return "unknown key" if kind == "extra_forbidden" else message.removeprefix("Value error, ")
 
 
 def _bytes(folder: Path, path: str, where: Where) -> bytes:

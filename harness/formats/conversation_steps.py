@@ -52,9 +52,7 @@ def mutations_of(table: TaskTable, steps: Sequence[Step]) -> tuple[Mutation, ...
         step = next((step for step in steps if output in str(step.get("say", ""))), None)
         if step is not None:
             silent = {"say": str(step["say"]).replace(output, UNSAID)}
-            found.append(
-                Mutation(name=f"does not say {output}", file=STEPS, find=_line(step), replace=_line(silent))
-            )
+            found.append(Mutation(name=f"does not say {output}", file=STEPS, find=_line(step), replace=_line(silent)))
     if table.forbidden and steps:
         last = _line(steps[-1]) + "\n"
         for action in table.forbidden:

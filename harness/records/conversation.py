@@ -52,7 +52,7 @@ class UserScript(Record):
     facts: dict[str, str] = {}
     rules: tuple[UserRule, ...] = ()
     state: str = "asking"  # the first
-    lost: tuple[str, ...] = ("I am not sure what you mean. {request}",)  # when no rule applies
+    lost: tuple[str, ...] = ("I am not sure what you mean.",)  # when no rule applies
     patience: int = Field(default=4, ge=0)  # messages in a row to which no rule applies; then the user leaves
     most_turns: int = Field(default=30, gt=0)  # of the user; then it leaves
 
