@@ -83,3 +83,21 @@ def test_regrade_says_what_is_missing(tmp_path: Path) -> None:
     assert ended.code == 2
     assert "--environment" in ended.err
     assert assay("regrade", "nothing-like-it", "--grader", NEW, "--store", store).code == 2
+
+
+def test_conversations_of_our_own_are_graded_again_in_their_own_environments(tmp_path: Path) -> None:
+    """To do nothing is right in one of them, but it also has to be said: the rules differ in that."""
+    store = tmp_path / "store"
+    tasks = ("--task", "refusals/01", "--task", "desk/01")
+    ran = assay("run", "--suite", "airline", "--solver", "noop", *tasks, "--store", store)
+    assert ran.code == 0, ran.err
+    same = assay("regrade", "latest", "--grader", "conversation@1", "--store", store, "--json")
+    assert same.code == 0, same.err
+    assert (same.json["moved"], same.json["header"]["environment"]) == (0, "mock@tau2, airline@v1")
+    other = assay("regrade", "latest", "--grader", "tau2@1.0", "--store", store, "--json").json
+    moved = {grade["task"]: grade["grade"]["outcome"] for grade in other["grades"] if grade["old"] == "failed"}
+    assert moved == {"desk/01": "failed", "refusals/01": "passed"}
+    assert other["grades"][0]["old_grader"] == "conversation@1"
+    suite = assay("regrade", "latest", "--grader", "tau2@1.0", "--suite", "airline", "--store", store)
+    assert suite.code == 2
+    assert "--data" in suite.err
