@@ -8,6 +8,9 @@ The suite is on disk, file by file; that it was audited is written into a store 
 from __future__ import annotations
 
 import argparse
+import os
+import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -17,6 +20,7 @@ from pathlib import Path
 from harness.api.audit_request import AuditRequest
 from harness.api.audit_state import instrument
 from harness.audit.cycle import finish_cycle, new_cycle_id
+from harness.audit.fingerprint import RACY_NS
 from harness.audit.history import STARTED, owned_chain
 from harness.formats.lock import LOCK_FILE, make_lock, write_lock
 from harness.formats.suite import load_suite
@@ -26,7 +30,7 @@ from harness.runner.journal import utc_now
 from harness.store.sqlite import SqliteStore
 
 ASSAY = (sys.executable, "-c", "from harness.cli import main; main()")
-LIMIT_S = 2.0
+LIMIT_S, RUNS = 2.0, 5
 TOML = '[environment]\ndocker_image = "assay-base:1"\nnetwork_mode = "no-network"\n\n[assay]\ncapabilities = []\n'
 
 
@@ -38,18 +42,27 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         suite = write_suite(root / "suite", count)
+        time.sleep(RACY_NS / 1e9 + 0.5)  # files just written are read again, in case they are written once more
         audited(suite, root / "store")
         command = [*ASSAY, "audit", "all", "--changed", "--suite", str(suite), "--store", str(root / "store")]
-        taken = []
-        for _ in range(3):
-            began = time.monotonic()
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            taken.append(time.monotonic() - began)
-            if done.returncode != 0 or "nothing changed" not in done.stdout:
-                print(done.stdout, done.stderr)
-                return 1
-    print(f"--changed, {count} tasks, nothing changed: {min(taken):.2f} s (limit {LIMIT_S:g} s); {taken}")
-    return int(min(taken) > LIMIT_S)
+        taken = [timed(command) for _ in range(1 + RUNS)][1:]  # the first compiles what is imported
+    walls, cpus = ([run[at] for run in taken] for at in (0, 1))
+    print(
+        f"--changed, {count} tasks, nothing changed: wall median {statistics.median(walls):.2f} s, best"
+        f" {min(walls):.2f} s (limit {LIMIT_S:g} s); cpu median {statistics.median(cpus):.2f} s"
+    )
+    return int(statistics.median(walls) > LIMIT_S)
+
+
+def timed(command: list[str]) -> tuple[float, float]:
+    """Seconds of wall time and of processor time that the command takes. Ends the benchmark if it does not work."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0 or "nothing changed" not in done.stdout:
+        raise SystemExit(f"{done.stdout}{done.stderr}")
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def write_suite(folder: Path, count: int) -> Path:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 
+from harness.api.audit_look import Look, look, look_at, recent
 from harness.api.audit_request import AuditRequest
-from harness.api.audit_state import Look, look, recent
 from harness.api.ceilings import achievable_estimate
-from harness.api.stores import open_store
+from harness.api.opening import open_store
 from harness.audit.cycle import SOLVERS
 from harness.audit.explain import explain
 from harness.audit.findings import update_alerts
@@ -110,7 +110,8 @@ def decide(request: AuditRequest, kind: DecisionKind, task: str, reason: str, mu
         )
         chain.note(DECIDED, decision.plain())
         made = chain.history.decisions[-1]
-        update_alerts(chain, look(request, own=True).findings, utc_now())  # sinks hear of it with the next audit
+        found = look_at(chain.history, store, request.policy).findings
+        update_alerts(chain, found, utc_now())  # sinks hear of it with the next audit
         return made
 
 

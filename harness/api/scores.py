@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.api.ceilings import achievable_estimate
+from harness.api.opening import open_store
 from harness.api.request import DEFAULT_STORE
-from harness.api.stores import open_store
 from harness.audit.diagnose import diagnose
 from harness.audit.history import read_history
 from harness.audit.score import score_run

@@ -8,33 +8,17 @@ from typing import TYPE_CHECKING
 from harness.adaptive.estimators import Estimate
 from harness.api.adaptive import engine_for
 from harness.api.ceilings import ceiling_of
+from harness.api.opening import open_store as open_store
 from harness.api.request import DEFAULT_STORE
 from harness.protocols import EvidenceStore
-from harness.records.errors import StoreError
 from harness.records.run import RunRow
 from harness.report.overview import RunLine, overview
 from harness.report.summary import Summary, summarise
 from harness.runner.schedule import UPDATE
 from harness.store.flat import flat_frame, flat_rows
-from harness.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     import pandas as pd  # forty megabytes that only `outcomes` needs
-
-
-def open_store(folder: str | Path = DEFAULT_STORE, *, create: bool = False) -> SqliteStore:
-    """The store in a folder, to read; made if it is missing only with `create`.
-
-    The folder is the argument (by default `.assay` in the working directory): the variable ASSAY_STORE is read by the
-    command alone. Raises StoreError, also when there is no store and none is to be made.
-    """
-    if not create and not (Path(folder) / "evidence.db").exists():
-        raise StoreError(
-            "there is no evidence store here",
-            place=str(folder),
-            remedy="give the folder of one (--store or ASSAY_STORE; from Python, the argument), or run something first",
-        )
-    return SqliteStore(folder)
 
 
 def summary(run: str, store: str | Path = DEFAULT_STORE) -> Summary:

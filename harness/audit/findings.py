@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
+from harness.audit.amounts import amount
 from harness.audit.history import RAISED, RESOLVED, AuditChain, AuditHistory, seconds_between
-from harness.audit.measure import amount
 from harness.audit.table import DAY_S, Judging, availability
 from harness.records.audit import (
     CAUSE_TEXT,
@@ -36,13 +37,17 @@ class Situation:
     unowned: frozenset[str] = frozenset()  # cycles that no live process is carrying out
     broken: tuple[str, ...] = ()  # what a receipt no longer vouches for
 
+    @cached_property
+    def tasks(self) -> dict[str, Availability]:
+        """Every task of the newest table, judged."""
+        return availability(self.table, self.judging) if self.table is not None else {}
+
 
 def findings(situation: Situation) -> tuple[Finding, ...]:
     """Everything that is to be told now."""
     found: list[Finding] = [*_cycles(situation), *_evidence(situation)]
     if situation.table is not None:
-        tasks = availability(situation.table, situation.judging)
-        found += [*_rates(situation, tasks), *_tasks(situation.table, tasks)]
+        found += [*_rates(situation, situation.tasks), *_tasks(situation.table, situation.tasks)]
         found += _drifts(situation, situation.table.rows)
     found += _gold(situation)
     return tuple(found)

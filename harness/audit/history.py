@@ -24,6 +24,7 @@ from harness.runner.journal import Journal, utc_now
 from harness.store.rows import describe
 
 STARTED, RAN, FINISHED = "audit.started", "audit.run", "audit.finished"
+LOOKED = "audit.looked"  # the files were written, and are what the cycle measured
 DECIDED = "audit.decision"
 RAISED, RESOLVED, DELIVERED = "alert.raised", "alert.resolved", "alert.delivered"
 SINK = "alert.sink"
@@ -86,6 +87,9 @@ class AuditHistory:
         elif event.kind == FINISHED:
             cycle = read(Cycle, payload)
             self.cycles[cycle.cycle] = cycle.model_copy(update={"seq": self.cycles[cycle.cycle].seq})
+        elif event.kind == LOOKED:
+            cycle = self.cycles[payload["cycle"]]
+            self.cycles[cycle.cycle] = cycle.model_copy(update={"stamp": payload["stamp"]})
         elif event.kind == DECIDED:
             self.decisions.append(read(Decision, payload | {"seq": event.seq}))
         elif event.kind == RAISED:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.audit.amounts import MEBIBYTE, amount
 from harness.protocols import EvidenceStore
 from harness.records.audit import Cause, Evidence, Sentinel, Use
 from harness.records.grade import TrialResult
@@ -17,7 +18,6 @@ from harness.records.task import Task
 from harness.records.vocabulary import Outcome, Reason, StopReason
 from harness.stats import clopper_pearson
 
-MEBIBYTE = 1024 * 1024
 SPENT = 0.995  # of an allowance: the kernel kills a page before the limit, and a clock is stopped a little early
 _BY_REASON = {
     Reason.IMAGE_MISSING: Cause.IMAGE_MISSING,
@@ -202,10 +202,3 @@ def _exhausted(name: str, uses: tuple[Use, ...], said: str) -> str:
     use = next((use for use in uses if use.name == name), None)
     measured = f"{name}: used {amount(use.used, use.unit)} of {amount(use.limit, use.unit)}" if use else name
     return f"{measured}; {said}" if said else measured
-
-
-def amount(value: float, unit: str) -> str:
-    """A measured amount for people."""
-    if unit == "bytes":
-        return f"{value / MEBIBYTE:.1f} MiB"
-    return f"{value:.1f} s" if unit == "s" else f"{value:g} {unit}"

@@ -1,19 +1,22 @@
-"""assay audit gold | null | mutant | all | status | explain | repair | retire | accept."""
+"""assay audit gold | null | mutant | all | status | explain | repair | retire | accept.
+
+A command imports what it needs when it is called: an audit that is over at a glance takes less time than numpy does to
+load.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any
 
+import anyio
 import typer
 
 from harness.api.audit_request import EVERY, AlertRequest, AuditRequest
-from harness.api.audit_views import decide, explain_task, status
-from harness.api.audits import audit_async
-from harness.cli.execution import watched
 from harness.cli.exits import Exit
 from harness.cli.options import DEFAULT_STORE, AsJson, CountMutants, Store, print_json, whose
 from harness.records.audit import DecisionKind, Policy, Sentinel
+from harness.records.audit_views import AuditReport
 from harness.report.audits import explanation_text, report_text, status_text
 from harness.report.plots import require_plots
 from harness.report.trend import plot_trend, trend_text
@@ -159,8 +162,7 @@ def all_(
 
 
 def _audit(sentinels: tuple[Sentinel, ...], as_json: bool, **values: Any) -> None:
-    request = AuditRequest(sentinels=sentinels, **values)
-    report, interrupted = watched(lambda watch: audit_async(request, watch))
+    report, interrupted = _carried_out(AuditRequest(sentinels=sentinels, **values))
     if as_json:
         print_json(report)
     else:
@@ -168,6 +170,19 @@ def _audit(sentinels: tuple[Sentinel, ...], as_json: bool, **values: Any) -> Non
     if interrupted:
         raise typer.Exit(Exit.INTERRUPTED)
     raise typer.Exit(Exit.ALERT if report.standing or not report.finished else Exit.OK)
+
+
+def _carried_out(request: AuditRequest) -> tuple[AuditReport, bool]:
+    """An audit's report, and whether it was interrupted."""
+    from harness.api.audit_glance import glance
+
+    over = anyio.run(glance, request)
+    if over is not None:
+        return over, False
+    from harness.api.audits import audit_async
+    from harness.cli.execution import watched
+
+    return watched(lambda watch: audit_async(request, watch))
 
 
 @app.command("status", epilog="Example: assay audit status --suite terminal --plot trend.svg")
@@ -181,6 +196,8 @@ def status_(
 ) -> None:
     """What is achievable now, what is not and since when, what nearly is not, and the trend. Exits 3 if it should
     alarm."""
+    from harness.api.audit_views import status
+
     if plot is not None:
         require_plots(plot)
     policy = Policy(stale_days=stale_days, mutants=whose(count_mutants))
@@ -199,6 +216,8 @@ def status_(
 @app.command(epilog="Example: assay audit explain csv-join/01 --suite terminal")
 def explain(task: TaskId, suite: SuiteName, store: Store = DEFAULT_STORE, as_json: AsJson = False) -> None:
     """What changed between a task's last green and its first red, and which wrong solutions pass."""
+    from harness.api.audit_views import explain_task
+
     found = explain_task(AuditRequest(suite=suite, store=store), task)
     if as_json:
         print_json(found)
@@ -238,6 +257,8 @@ def accept(
 def _decide(
     kind: DecisionKind, task: str, suite: str, reason: str, store: str, as_json: bool, mutant: str | None = None
 ) -> None:
+    from harness.api.audit_views import decide
+
     made = decide(AuditRequest(suite=suite, store=store), kind, task, reason, mutant)
     if as_json:
         print_json(made)

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import harness.api.audit_cycle
-import harness.api.audit_state
+import harness.api.audit_glance
+import harness.api.audit_look
 import harness.api.audit_views
 import harness.api.audits
 import harness.api.runs
@@ -171,18 +172,20 @@ class Laboratory:
         for module in (
             harness.api.runs,
             harness.api.audits,
-            harness.api.audit_state,
+            harness.api.audit_glance,
+            harness.api.audit_look,
             harness.api.audit_views,
             harness.api.scores,
             harness.api.stores,
         ):
             patch.setattr(module, "open_store", open_store)
-        for module in (harness.api.runs, harness.api.audit_state):
+        for module in (harness.api.runs, harness.api.audit_glance):
             patch.setattr(module, "open_provider", self.provider)
         for module in (
             harness.api.audits,
             harness.api.audit_cycle,
-            harness.api.audit_state,
+            harness.api.audit_glance,
+            harness.api.audit_look,
             harness.api.audit_views,
             harness.api.preparation,
             harness.audit.history,
