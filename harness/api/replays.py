@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.api.carriers import environment
 from harness.api.crosses import grade_episode
 from harness.api.crosses_data import AS_RECORDED, DataVersion, data_versions
-from harness.api.replays_reading import Source, SourceEpisode, source_of
+from harness.api.replays_reading import ReadingOptions, Source, SourceEpisode, source_of
 from harness.api.restoring import restored
 from harness.grading.episodes.criteria import initial_of
 from harness.grading.episodes.registry import episode_grader, named
@@ -46,6 +46,7 @@ class ReplayRequest:
     `data`: a version of the task data as for the cross table: `recorded`, a data version of the environment, a file of
     tasks. `normalise`: names of normalisations, none: the standard ones. `states` False: recorded digests of states are
     not compared (they are of the data that was recorded). `twice`: replay every episode twice and compare the two.
+    `relabel`: an episode whose content names another task is that task's.
     `restore`: Algorithm 1 of SOURCES S2, for strata whose fidelity reaches `threshold`.
     """
 
@@ -64,6 +65,11 @@ class ReplayRequest:
     limit: int | None = None
     restore: bool = False
     threshold: float = THRESHOLD
+    relabel: bool = False
+
+    @property
+    def reading(self) -> ReadingOptions:
+        return ReadingOptions(self.format, self.options or ImportOptions(), self.relabel)
 
 
 def replay_archive(
@@ -115,7 +121,7 @@ class _Replaying:
         self.world, self.version, self.opening = opened(request)
         self.grader: EpisodeGrader | None = episode_grader(request.grader) if request.grader is not None else None
         self.comparison = Comparison(normalisations(request.normalise), states=request.states)
-        source = source_of(request.archive, self.store, format=request.format, options=request.options)
+        source = source_of(request.archive, self.store, request.reading)
         wrong = self._contradicted(source)
         for read in source.episodes():
             if request.limit is not None and len(self.rows) >= request.limit:
@@ -232,7 +238,7 @@ class _Replaying:
         valid = len(verdicts) if self.grader is not None else len(replayed)
         passed = verdicts.count(Outcome.PASSED) if self.grader is not None else None
         share = valid_share(planned, valid, passed) if passed is not None and planned else None
-        notes = [wrong] if wrong else []
+        notes = []
         if self.records:
             notes.append(f"{self.records} second records of a trial, {len(self.conflicts)} trials with another outcome")
         notes += [f"the first {len(rows)} episodes, as asked"] if limited else []
@@ -252,6 +258,7 @@ class _Replaying:
             restored=outcome,
             episodes=tuple(rows),
             unread=source.unread,
+            refused=wrong,
             notes=tuple(notes),
         )
 

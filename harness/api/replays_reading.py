@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from harness.api.archives import OWN
 from harness.api.crosses_reading import LABEL
 from harness.api.export_lines import is_export
-from harness.api.regrades_reading import stored_episode
+from harness.api.regrades_reading import definitions_of, relabelled, stored_episode
 from harness.importers.container import Archive
 from harness.importers.recognition import choose
 from harness.records.archive import ArchiveEpisode, ArchiveError, ArchiveRun, Basis, Finding, ImportOptions
@@ -29,6 +29,15 @@ class SourceEpisode:
     episode: RecordedEpisode
     trial: str | None = None
     label: str = ""
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How to read. `relabel`: an episode whose content names another task is read as that task's."""
+
+    format: str | None = None
+    options: ImportOptions = field(default_factory=ImportOptions)
+    relabel: bool = False
 
 
 class Source(Protocol):
@@ -53,39 +62,38 @@ class Source(Protocol):
     def episodes(self) -> Iterator[SourceEpisode]: ...
 
 
-def source_of(
-    archive: str, store: SqliteStore | None, *, format: str | None = None, options: ImportOptions | None = None
-) -> Source:
+def source_of(archive: str, store: SqliteStore | None, reading: ReadingOptions) -> Source:
     """The archive at a path, or else the run of that name in the store.
 
     Raises ArchiveError, ConfigError, StoreError.
     """
     if Path(archive).exists():
-        return ArchiveSource(archive, format, options or ImportOptions())
+        return ArchiveSource(archive, reading)
     if store is None:
         raise ConfigError(
             "there is no such file, and no store to look for a run in",
             place=archive,
             remedy="name an archive, or a run of the store that --store names",
         )
-    return RunSource(store, archive)
+    return RunSource(store, archive, reading.relabel)
 
 
 class ArchiveSource:
     """Episodes of an archive. Raises ArchiveError when it is none, or holds a run of our own that was exported."""
 
-    def __init__(self, path: str, format: str | None, options: ImportOptions) -> None:
-        self.path, self._options = path, options
+    def __init__(self, path: str, reading: ReadingOptions) -> None:
+        self.path, self._options, self._relabel = path, reading.options, reading.relabel
         self._archive = Archive(path)
-        if format in (None, OWN) and is_export(self._archive):
+        if reading.format in (None, OWN) and is_export(self._archive):
             raise ArchiveError(
                 "a run of Assay's own that was exported", place=path, remedy="`assay import` it, then replay the run"
             )
-        self._importer, recognition = choose(self._archive, format)
+        self._importer, recognition = choose(self._archive, reading.format)
         self.format = recognition.format
         self._unread: list[Finding] = []
         self._read = 0
         self._plans: dict[str, ArchiveRun] = {}
+        self._definitions: dict[str, Any] = {}
 
     @property
     def identity(self) -> str:
@@ -103,6 +111,8 @@ class ArchiveSource:
     def evidence(self) -> Iterator[RecordedEpisode]:
         for item in self._importer.read(self._archive, self._options):
             if isinstance(item, ArchiveEpisode):
+                if self._relabel:
+                    self._definitions.setdefault(item.task.id, item.task.definition)
                 yield _without_steps(item, self.format)
 
     def episodes(self) -> Iterator[SourceEpisode]:
@@ -110,8 +120,7 @@ class ArchiveSource:
         for item in self._importer.read(self._archive, self._options):
             if isinstance(item, ArchiveEpisode):
                 self._read += 1
-                wrong = next((found.what for found in item.findings if found.rule.startswith(LABEL)), "")
-                yield SourceEpisode(from_archive(item, self.format), label=wrong)
+                yield self._labelled(from_archive(item, self.format), item.findings)
             elif isinstance(item, ArchiveRun):
                 self._plans[item.key] = item
             elif item.unread:
@@ -120,6 +129,15 @@ class ArchiveSource:
             raise ArchiveError(
                 "holds no episode that could be read", place=self.path, remedy="`assay lint-archive` says why"
             )
+
+    def _labelled(self, episode: RecordedEpisode, findings: Sequence[Finding]) -> SourceEpisode:
+        wrong = next((found for found in findings if found.rule.startswith(LABEL)), None)
+        if wrong is None:
+            return SourceEpisode(episode)
+        task = str(wrong.proposal.get("task_id", ""))
+        if self._relabel and task in self._definitions:
+            return SourceEpisode(replace(episode, task=task, definition=self._definitions[task]))
+        return SourceEpisode(episode, label=f"{wrong.what}; --relabel grades it as the task that its content names")
 
 
 def _without_steps(item: ArchiveEpisode, format: str) -> RecordedEpisode:
@@ -135,6 +153,7 @@ class RunSource:
 
     store: SqliteStore
     name: str
+    relabel: bool = False
     path: str = ""
     format: str = ""
     run: str = field(init=False)
@@ -161,9 +180,8 @@ class RunSource:
         return (found.episode for found in self.episodes())
 
     def episodes(self) -> Iterator[SourceEpisode]:
-        for trial in last_attempts(self.store.trials(self.run)):
-            if trial.result is None:
-                continue
-            found = stored_episode(self.store, trial)
-            # A trial's id is the store's; what people name an episode by is its task and trial.
+        trials = [trial for trial in last_attempts(self.store.trials(self.run)) if trial.result is not None]
+        definitions = definitions_of(self.store, trials) if self.relabel else {}
+        for trial in trials:
+            found = relabelled(stored_episode(self.store, trial), definitions)
             yield SourceEpisode(found.episode, trial=trial.trial, label=found.label)

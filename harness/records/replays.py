@@ -122,6 +122,7 @@ class ReplayReport(Record):
     restored: Restored | None = None
     episodes: tuple[EpisodeReplay, ...]
     unread: tuple[Finding, ...] = ()
+    refused: str = ""  # why none of the archive was replayed: it was recorded in another mode
     kept_in: tuple[str, ...] = ()  # runs whose streams have it now
     notes: tuple[str, ...] = ()
 
