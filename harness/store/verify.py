@@ -21,6 +21,8 @@ from harness.records.trial import IllegalMove, TrialPlan, TrialState, move
 from harness.store.chain import StoredEvent
 from harness.store.rows import StoredPlan, parse, unpack_plan
 
+REFERENCE_CLOSED = "reference.closed"  # in a trial's stream: how the stream of its grader's reference run ended
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -130,9 +132,28 @@ def verify_run(store: Verifiable, run: str) -> RunReport:
         problems += trial.problems
     for other in others:
         problems += other.problems
+    for plan in plans:
+        problems += _beside_problems(store, plan.trial, {other.stream: other for other in others})
     notices = [notice for trial in trials for notice in trial.notices]
     notices += [f"stream {other.stream} belongs to no planned trial" for other in others if not _beside(other, known)]
     return RunReport(id_, chain, trials, others, tuple(problems), tuple(notices))
+
+
+def _beside_problems(store: Verifiable, trial: str, others: dict[str, ChainReport]) -> Iterator[Problem]:
+    """Whether the streams that a trial's grader wrote beside it end as the trial's own stream says."""
+    for row in store.stored_events(trial, kind=REFERENCE_CLOSED):
+        try:
+            payload = json.loads(row.body)["payload"]
+            stream, head = str(payload["stream"]), payload["head"]
+        except (ValueError, KeyError, TypeError):
+            yield Problem(trial, row.seq, "does not say how the reference's stream ended")
+            continue
+        if stream not in others:
+            yield Problem(trial, row.seq, f"the stream {stream} that it closed is gone")
+        elif others[stream].head != head:
+            yield Problem(
+                stream, None, f"does not end as event {row.seq} of {trial} says: its tail was lost or added to"
+            )
 
 
 def _beside(other: ChainReport, known: set[str]) -> bool:

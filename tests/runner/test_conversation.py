@@ -9,6 +9,7 @@ import pytest
 
 from harness.protocols import Episode, EpisodeCase
 from harness.records.base import digest_of
+from harness.records.chat import ToolCall
 from harness.records.conversation import Action
 from harness.records.errors import ConfigError, Revoked
 from harness.records.event import EventDraft
@@ -21,11 +22,12 @@ from harness.runner.sealing import interaction_digest
 from harness.runner.services import Services
 from harness.store.memory import MemoryStore
 from harness.store.verify import verify_run
+from solvers.agent import Agent
 from solvers.mutated import Mutated
 from solvers.noop import Noop
 from solvers.reference import Reference
 from tests.runner.conversations import Counter, by, conversation, gold, make_talk, of, steps, talking
-from tests.runner.scenes import carry_out, make_plan
+from tests.runner.scenes import FakeModel, carry_out, make_plan, reply
 
 pytestmark = pytest.mark.anyio
 
@@ -249,3 +251,34 @@ async def test_what_is_not_deterministic_is_marked_and_a_record_reads_back_as_an
     assert [step.payload.get("state_digest") for step in episode.steps if step.kind == "tool.result"][-1] == digest_of(
         2
     )
+
+
+@pytest.mark.parametrize("damage", ["cut", "gone"])
+async def test_a_reference_stream_that_was_cut_is_seen(damage: str) -> None:
+    services = talking(gold, Counter())
+    await carry_out(services, make_talk())
+    store = services.store
+    assert isinstance(store, MemoryStore)
+    stream = store._streams[f"{TRIAL}.reference"]
+    if damage == "cut":
+        stream.pop()
+    else:
+        del store._streams[f"{TRIAL}.reference"]
+    (problem,) = verify_run(store, "r1").problems
+    assert ("tail was lost" if damage == "cut" else "is gone") in problem.what
+
+
+async def test_a_model_leads_a_conversation_under_its_budget() -> None:
+    call = ToolCall(id="c1", name="add", arguments='{"by": 2}')
+    first = reply().model_copy(
+        update={"content": None, "tool_calls": (call,), "message": {"role": "assistant", "tool_calls": []}}
+    )
+    last = reply().model_copy(update={"content": "It comes to 2."})
+    model = FakeModel([first, last])
+    services = talking(Agent().run, Counter(), model=model)
+    result = await carry_out(services, make_talk(), model="fake-1")
+    assert (result.outcome, result.calls, result.steps) == (Outcome.PASSED, 2, 2), result.detail
+    (called,) = by(Actor.AGENT, events_of(services), "tool.call")
+    assert called.payload["gen_ai.tool.call.id"] == "c1"
+    assert model.asked[0].tools[0]["function"]["name"] == "add"
+    assert model.asked[1].messages[-1] == {"role": "tool", "tool_call_id": "c1", "content": '{"value": 2}'}
