@@ -67,11 +67,15 @@ def cross_archives(request: CrossRequest) -> CrossTable:
     return cross(filling.episodes, filling.cells(), _notes(reading, filling))
 
 
-def replayed_in(recorded: RecordedEpisode, world: Environment, opening: Opening) -> Replayed:
-    """The replay of an episode. Recorded states are of the environment's default data: in another version of it they
-    differ by what the versions differ in, so that there the answers alone are compared. Raises EnvironmentFault."""
+def replayed_in(recorded: RecordedEpisode, world: Environment, opening: Opening, made_in: str = "") -> Replayed:
+    """The replay of an episode. Recorded states are of the data version that it was made in (empty: the environment's
+    default): in another they differ by what the versions differ in, so that there the answers alone are compared.
+
+    Raises EnvironmentFault.
+    """
     default = next(iter(world.capabilities.data), "")
-    return replay_episode(recorded, world, opening, Comparison(states=opening.data in ("", default)))
+    same = (opening.data or default) == (made_in or default)
+    return replay_episode(recorded, world, opening, Comparison(states=same))
 
 
 def mode_of(recorded: RecordedEpisode, world: Environment) -> str:

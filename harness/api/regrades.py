@@ -14,32 +14,35 @@ from pathlib import Path
 from harness.api.archives import import_archive
 from harness.api.regrade_containers import ContainerRegrade, regrade_containers
 from harness.api.regrades_episodes import EpisodeRegrade, regrade_episodes
-from harness.api.regrades_writing import keep_regrade
+from harness.api.regrades_writing import keep_regrade, regrades
 from harness.records.base import Record
 from harness.records.cross import CrossEpisode, TransitionLine
 from harness.records.errors import ConfigError
 from harness.records.regrade import Regraded, RegradeHeader
 from harness.records.vocabulary import Outcome
 from harness.replay.effects import transition_of
+from harness.report.summary import last_attempts
 from harness.store.sqlite import SqliteStore
 
 Notice = Callable[[str], None]
 
 
 class RegradeReport(Record):
-    """A run graded again. `moved` are those of `grades` with another outcome than the record."""
+    """A run graded again. `moved` are those of `grades` with another outcome than the record; `unfinished` trials have
+    no result to begin with."""
 
     run: str
     header: RegradeHeader
     outcomes: dict[Outcome, int]
     transition: TransitionLine
     moved: int
+    unfinished: int
     grades: tuple[Regraded, ...]
 
     @property
     def whole(self) -> bool:
         """Whether every trial has a grade now."""
-        return all(grade.grade.outcome.graded for grade in self.grades)
+        return not self.unfinished and all(grade.grade.outcome.graded for grade in self.grades)
 
 
 @dataclass(frozen=True)
@@ -85,11 +88,16 @@ def _regrade_run(run: str, request: RegradeRequest, store: SqliteStore, notice: 
     else:
         header, grades = regrade_containers(store, _containers(run, request), notice)
     keep_regrade(store, run, header, grades)
-    return report_of(run, header, grades)
+    return _report(store, run, header, grades)
 
 
-def report_of(run: str, header: RegradeHeader, grades: tuple[Regraded, ...]) -> RegradeReport:
-    """The report of a regrade, as it was made or as it is stored."""
+def kept_regrades(store: SqliteStore, run: str) -> tuple[RegradeReport, ...]:
+    """The reports of all that a run was graded again by, oldest first. Raises StoreError."""
+    id_ = store.run_id(run)
+    return tuple(_report(store, id_, header, grades) for header, grades in regrades(store, id_))
+
+
+def _report(store: SqliteStore, run: str, header: RegradeHeader, grades: tuple[Regraded, ...]) -> RegradeReport:
     episodes = [CrossEpisode(one.trial, one.task, one.repeat, run, one.old) for one in grades]
     counts = Counter(one.grade.outcome for one in grades)
     old, new = [one.old for one in grades], [one.grade.outcome for one in grades]
@@ -99,6 +107,7 @@ def report_of(run: str, header: RegradeHeader, grades: tuple[Regraded, ...]) -> 
         outcomes={outcome: counts[outcome] for outcome in Outcome},
         transition=transition_of(episodes, ("as recorded", old), (header.grader, new)),
         moved=sum(one.moved for one in grades),
+        unfinished=sum(trial.result is None for trial in last_attempts(store.trials(run))),
         grades=grades,
     )
 

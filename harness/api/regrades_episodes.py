@@ -130,9 +130,9 @@ class _Regrading:
             return Grade(grader=named(self.grader), outcome=Outcome.INVALID, detail=detail), None
         mode = self.asked.mode or mode_of(recorded, world.environment)
         self.modes[mode] = None
-        data = world.version.environment or (conversation.data if conversation is not None else "")
-        opening = Opening(mode, data, initial_of(recorded.definition))
-        replayed = replayed_in(recorded, world.environment, opening)
+        made_in = conversation.data if conversation is not None else ""
+        opening = Opening(mode, world.version.environment or made_in, initial_of(recorded.definition))
+        replayed = replayed_in(recorded, world.environment, opening, made_in)
         return grade_episode(self.grader, world.version, opening, replayed, world.environment), replayed.end_state
 
     def _why(self, stored: StoredEpisode, grade: Grade, version: DataVersion) -> str:

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from harness.api.export_lines import export_lines
-from harness.api.exports import ExportFormat, export_run
+from harness.api.exports import ExportFormat, corrections_file, export_run
+from harness.api.regrades_writing import corrections
 from harness.api.stores import open_store
 from harness.cli.options import DEFAULT_STORE, RunId, Store, say
 from harness.records.errors import ConfigError
@@ -44,9 +45,12 @@ def export(
     """Write a run as a flat CSV, one row per attempt, or as Parquet, ATIF trajectories or JSON lines."""
     with open_store(store) as opened:
         id_ = opened.run(run).run
+        corrected = len(corrections(opened, id_))
         if out is not None:
             count = export_run(opened, id_, to, out)
             say(f"{out}: {count} {_UNITS[to]}")
+            if corrected:
+                say(f"{corrections_file(to, out)}: {corrected} correction(s) of what is in it, by later grading")
         elif to is ExportFormat.FLAT:
             sys.stdout.write(csv_text(flat_rows(opened, id_)))
         elif to is ExportFormat.JSONL:
@@ -54,3 +58,5 @@ def export(
                 sys.stdout.buffer.write(line)
         else:
             raise ConfigError(f"--to {to.value} cannot go to stdout", remedy="name a file or folder with --out")
+        if corrected and out is None:
+            say(f"later grading corrects {corrected} of these outcomes: --out FILE writes how, beside the file")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from harness.api.regrades import RegradeReport, RegradeRequest, regrade
+from harness.api.regrades import RegradeReport, RegradeRequest, kept_regrades, regrade
 from harness.api.stores import open_store
 from harness.cli.exits import Exit
 from harness.cli.options import DEFAULT_STORE, AsJson, Store, print_json, say
@@ -21,6 +21,7 @@ Examples:
   assay regrade latest --suite suites/mine               # the tests as they are now
   assay regrade gpt-4o-airline.json.gz --grader tau-bench@718ffa1 --environment airline@v1 --environment-data DATA
   assay regrade RUN --grader tau2@1.0 --environment airline@tau2 --data tasks.json --json
+  assay regrade RUN --kept                               # what it was graded again by so far
 
 \b
 Graders and versions of --data are written as for `assay cross`. Old scores stay: new ones stand in the run's own
@@ -49,6 +50,9 @@ def command(
     relabel: Annotated[
         bool, typer.Option("--relabel", help="Grade mislabelled episodes as the task that their content names.")
     ] = False,
+    kept: Annotated[
+        bool, typer.Option("--kept", help="Show what the run was graded again by so far, and do nothing.")
+    ] = False,
     format: Annotated[str | None, typer.Option(help="The archive's format; by default told from its content.")] = None,
     store: Store = DEFAULT_STORE,
     as_json: AsJson = False,
@@ -69,8 +73,8 @@ def command(
         relabel=relabel,
         format=format,
     )
-    with open_store(store, create=Path(target).exists()) as opened:
-        reports = regrade(request, opened, notice=say)
+    with open_store(store, create=not kept and Path(target).exists()) as opened:
+        reports = kept_regrades(opened, target) if kept else regrade(request, opened, notice=say)
     _show(reports, as_json=as_json)
     raise typer.Exit(Exit.OK if all(report.whole for report in reports) else Exit.NO_GRADE)
 
@@ -81,4 +85,6 @@ def _show(reports: tuple[RegradeReport, ...], *, as_json: bool) -> None:
         return
     for report in reports:
         print(regrade_text(report.run, report.header, report.transition, report.grades))
+        if report.unfinished:
+            print(f"  {report.unfinished} trial(s) have no result: `assay resume {report.run}` carries them out")
     say("`assay export RUN --out FILE` writes the corrections beside it")

@@ -74,6 +74,9 @@ def test_regrade_keeps_the_old_scores_and_export_brings_the_corrections(tmp_path
     assert assay("export", "latest", "--store", store, "--out", out).code == 0
     lines = out.with_name("runs.csv.corrections.jsonl").read_text().splitlines()
     assert [json.loads(line)["grader_to"] for line in lines] == [NEW]
+    assert "later grading corrects 1 of these outcomes" in assay("export", "latest", "--store", store).err
+    kept = assay("regrade", "latest", "--kept", "--store", store)
+    assert ("regrade-1: tau-bench@718ffa1" in kept.out, "regrade-2" in kept.out, kept.code) == (True, True, 3)
     assert assay("verify", "latest", "--store", store).code == 0
 
 
