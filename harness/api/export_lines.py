@@ -1,6 +1,7 @@
 """A run as JSON lines, whole: what `assay import` brings back to the last hash.
 
-First line: schema and run. Then, each before what needs it: tasks, plans, bodies in base64, events, results. A line is
+First line: schema and run. Then, each before what needs it: tasks, plans, bodies in base64, events, results; after a
+trial's result what graders wrote beside it. A line is
 canonical JSON, so that exporting what was imported gives the same bytes.
 """
 
@@ -32,6 +33,9 @@ def export_lines(store: SqliteStore, run: str) -> Iterator[bytes]:
     yield _line({"schema": SCHEMA, "run": json.loads(store.stored_run(row.run))})
     tasks: set[str] = set()
     blobs: set[str] = set()
+    beside: dict[str, list[str]] = {}  # what graders wrote beside a trial: streams `<trial>.<what>`
+    for stream in store.streams(row.run):
+        beside.setdefault(stream.rpartition(".")[0], []).append(stream)
     for plan in store.stored_plans(row.run):
         if plan.task_digest not in tasks:
             tasks.add(plan.task_digest)
@@ -41,6 +45,8 @@ def export_lines(store: SqliteStore, run: str) -> Iterator[bytes]:
         result = store.stored_result(plan.trial)
         if result is not None:
             yield _line({"result": result})
+        for stream in beside.get(plan.trial, ()):
+            yield from _stream(store, stream, blobs)
     yield from _stream(store, row.run, blobs)
 
 
