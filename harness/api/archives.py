@@ -1,12 +1,14 @@
 """Bringing archives of other harnesses into a store, and asking whether they contradict themselves.
 
-An archive is read twice: once for its inventory (which runs, tasks and trials, what contradicts what, a digest of all
-that was read), once to write. The run's id is made from that digest, so importing again finds what is there already and
-goes on where it was cut off; every batch of episodes is one transaction.
+An archive is read once, for its inventory: which runs, tasks and trials, what contradicts what, a digest of all that
+was read. Its episodes wait in a temporary file in the store's folder until then, and are written. The run's id is made
+from that digest, so importing again finds what is there already and goes on where it was cut off; every batch of
+episodes is one transaction.
 """
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.api.archive_writing import Cell, Writer, legal_task_id, suite_version, task_of
+from harness.api.archive_reading import Spool, legal_task_id, spooling, suite_version
+from harness.api.archive_writing import Cell, Writer
 from harness.api.export_lines import Restoring, is_export
 from harness.importers.consistency import Consistency, instant
 from harness.importers.container import Archive
@@ -32,6 +35,7 @@ from harness.records.archive import (
 from harness.records.base import Record, digest_of
 from harness.records.errors import ConfigError, StoreError
 from harness.records.run import RunConfig, RunRow
+from harness.records.task import Task
 from harness.records.trial import SolverSpec
 from harness.records.vocabulary import Outcome
 from harness.store.encoding import storable
@@ -39,7 +43,6 @@ from harness.store.sqlite import SqliteStore
 
 OWN = "assay"  # the format of `assay export --to jsonl`
 IMPORTED = "imported"  # the solver's name of an imported run
-_KEEP_BYTES = 16 << 20  # of source: an archive no larger is kept in memory between the readings
 _MOST_GAPS = 50
 
 
@@ -193,12 +196,14 @@ class _Import:
         self.asked = run
         self.checks = Consistency()
         self.runs: dict[str, _RunInventory] = {}
-        self._kept: list[ArchiveEpisode] | None = []
-        self._kept_bytes = 0
 
     def into(self, store: SqliteStore) -> ImportReport:
-        for item in self._read():
-            self._count(item)
+        with spooling(store.folder) as spool, _collecting_seldom():
+            return self._into(store, spool)
+
+    def _into(self, store: SqliteStore, spool: Spool) -> ImportReport:
+        for item in self.importer.read(self.archive, self.options):
+            self._count(item, spool)
         unread = [*self.archive.problems, *(f for f in self.checks.findings() if f.unread)]
         if not any(found.cells for found in self.runs.values()):
             first = f": {unread[0].place}: {unread[0].what}" if unread else ""
@@ -210,9 +215,8 @@ class _Import:
         with _owning(store, names.values()):
             for key, inventory in found.items():
                 writers[key] = self._open(store, names[key], inventory)
-            for episode in self._episodes():
-                if episode.run in writers:
-                    writers[episode.run].take(episode)
+            for ready in spool:
+                writers[ready.run].take(ready)
             for key, writer in writers.items():
                 writer.flush()
                 reports.append(self._report(writer, found[key]))
@@ -227,47 +231,32 @@ class _Import:
             findings=tuple(f for f in self.checks.findings() if not f.unread),
         )
 
-    def _read(self) -> Iterator[ArchiveItem]:
-        yield from self.importer.read(self.archive, self.options)
-
-    def _count(self, item: ArchiveItem) -> None:
-        self.checks.take(item)
-        if isinstance(item, ArchiveRun):
-            self.runs.setdefault(item.key, _RunInventory(self._named(item)))
-        elif isinstance(item, ArchiveEpisode):
-            self._keep(item)
-            self._place(item, self.runs.setdefault(item.run, _RunInventory(ArchiveRun(item.run, item.run))))
+    def _count(self, item: ArchiveItem, spool: Spool) -> None:
+        if not isinstance(item, ArchiveEpisode):
+            self.checks.take(item)
+            if isinstance(item, ArchiveRun):
+                self.runs.setdefault(item.key, _RunInventory(self._named(item)))
+            return
+        steps = item.steps()
+        self.checks.take(item, steps)
+        inventory = self.runs.setdefault(item.run, _RunInventory(ArchiveRun(item.run, item.run)))
+        self._place(item, spool.take(item, steps, inventory.run.suite), inventory)
 
     def _named(self, run: ArchiveRun) -> ArchiveRun:
         """The run with the labels that the user stated."""
         given = {name: getattr(self.options, name) for name in ("agent", "scaffold", "model")}
         return replace(run, **{name: value for name, value in given.items() if value is not None})
 
-    def _keep(self, episode: ArchiveEpisode) -> None:
-        self._kept_bytes += episode.source.length
-        if self._kept is not None and self._kept_bytes <= _KEEP_BYTES:
-            self._kept.append(episode)
-        else:
-            self._kept = None
-
-    def _episodes(self) -> Iterator[ArchiveEpisode]:
-        if self._kept is not None:
-            yield from self._kept
-            return
-        yield from (item for item in self._read() if isinstance(item, ArchiveEpisode))
-
     @staticmethod
-    def _place(episode: ArchiveEpisode, inventory: _RunInventory) -> None:
-        task = legal_task_id(episode.task.id)
-        key = (task, episode.repeat, episode.attempt)
+    def _place(episode: ArchiveEpisode, task: Task, inventory: _RunInventory) -> None:
+        key = (task.id, episode.repeat, episode.attempt)
         known = inventory.cells.get(key)
         if known is not None:
             known.conflict = known.conflict or known.outcome is not episode.outcome
             return
-        slot = inventory.slots.setdefault((task, episode.repeat), len(inventory.slots))
+        slot = inventory.slots.setdefault((task.id, episode.repeat), len(inventory.slots))
         inventory.cells[key] = Cell(episode.slot if episode.slot is not None else slot, episode.outcome)
-        if task not in inventory.tasks:
-            inventory.tasks[task] = task_of(episode.task, inventory.run.suite).version
+        inventory.tasks.setdefault(task.id, task.version)
         inventory.repeats = max(inventory.repeats, episode.repeat + 1)
 
     def _names(self, found: dict[str, _RunInventory]) -> dict[str, str]:
@@ -335,6 +324,17 @@ class _Import:
             gaps=len(gaps),
             first_gaps=tuple(gaps[:_MOST_GAPS]),
         )
+
+
+@contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """Look for cyclic garbage every 50,000 objects: decoding makes millions, and none of them in cycles."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], 50_000) if before[0] else 0, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 @contextmanager

@@ -86,7 +86,15 @@ def merge_stream(chunks: Iterable[Any]) -> dict[str, Any] | None:
     return merged or None
 
 
+_PLAIN_CHAT = frozenset({"prompt_tokens", "completion_tokens", "total_tokens"})
+
+
 def _openai_chat(raw: Mapping[str, Any]) -> Usage:
+    if raw.keys() <= _PLAIN_CHAT:  # most of what archives hold
+        return _agreeing(
+            Usage(input=_count(raw, "prompt_tokens"), output=_count(raw, "completion_tokens")),
+            _count(raw, "total_tokens"),
+        )
     details, completion = _part(raw, "prompt_tokens_details"), _part(raw, "completion_tokens_details")
     cached = _first(_count(details, "cached_tokens"), _count(raw, "cache_read_input_tokens", "prompt_cache_hit_tokens"))
     written = _first(
@@ -244,10 +252,14 @@ _READERS = {
 
 def _count(raw: Mapping[str, Any], *names: str) -> int | None:
     """The first of the named counts that is there."""
+    if not raw:
+        return None
     for name in names:
         value = raw.get(name)
         if value is None:
             continue
+        if type(value) is int and 0 <= value <= MOST_TOKENS:
+            return value
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or value != value // 1:
             raise _Contradiction
         if value > MOST_TOKENS:

@@ -44,8 +44,8 @@ class Consistency:
         self._told: Counter[str] = Counter()
         self._runs: dict[str, _Seen] = {}
 
-    def take(self, item: ArchiveItem) -> None:
-        """Look at one item."""
+    def take(self, item: ArchiveItem, steps: Sequence[Step] | None = None) -> None:
+        """Look at one item; `steps` are those of an episode, where they have been asked for already."""
         if isinstance(item, Finding):
             self._tell(item)
         elif isinstance(item, ArchiveRun):
@@ -57,7 +57,7 @@ class Consistency:
         else:
             self.episodes += 1
             seen = self._runs.setdefault(item.run, _Seen(ArchiveRun(item.run, item.run)))
-            steps = item.steps()
+            steps = item.steps() if steps is None else steps
             for finding in (*item.findings, *_of_episode(item, steps), *_repeated(item, seen)):
                 self._tell(finding)
             _add(item, seen, steps)

@@ -119,8 +119,8 @@ def _users(text: str) -> frozenset[str]:
 def _user_text(simulation: Mapping[str, Any]) -> str:
     return "\n".join(
         str(message.get("content"))
-        for message in listed(simulation.get("messages"))
-        if isinstance(message, Mapping) and message.get("role") == "user"
+        for entry in listed(simulation.get("messages"))
+        if (message := mapping(entry)).get("role") == "user"
     )
 
 

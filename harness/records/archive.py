@@ -1,7 +1,7 @@
 """What an importer reads out of another harness's archive, before it becomes a run of ours.
 
 Nothing here is invented: what a source does not say is None, "" or a claim with the basis `unknown`. Steps and episodes
-are plain slotted values, not validated records: an archive has millions of them, and they live for a moment.
+are plain values, not validated records: an archive has millions of them, and they live for a moment.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.records.base import Record
 from harness.records.errors import AssayError
@@ -61,8 +61,7 @@ class Finding(Record):
     unread: bool = False  # a part of the archive could not be read or used
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One thing that was done or said. `wall` is ISO 8601 or ""; payload keys follow OpenTelemetry GenAI names."""
 
     kind: str  # "message", "model.call", "tool.call", "tool.result", "reference.action", "span"

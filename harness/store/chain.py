@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from harness.records.errors import StoreError
 from harness.records.event import Event, EventDraft, chain_start, fields_body, link_body
+from harness.records.trial import TrialPlan
 from harness.records.vocabulary import Actor, Phase
 from harness.store.encoding import storable
 
@@ -28,6 +29,17 @@ class StoredEvent(NamedTuple):
     previous: str
     hash: str
     body: str
+
+
+class EndedTrial(NamedTuple):
+    """A trial that ended elsewhere, with its events' kinds and canonical bodies, in order from seq 0."""
+
+    plan: TrialPlan
+    planned: bool  # its plan is in the store already
+    kinds: Sequence[str]
+    bodies: Sequence[bytes]
+    result: str  # canonical JSON of its TrialResult
+    closing: Callable[[Head], EventDraft]  # the event of its run's stream that commits to the head of its own
 
 
 _DRAFT_FIELDS = frozenset(EventDraft.model_fields)
@@ -69,6 +81,24 @@ def chain_rows(
         digest = link_body(head.hash, body)
         rows.append(StoredEvent(draft.stream, head.seq, draft.kind, head.hash, digest, body.decode("ascii")))
         heads[draft.stream] = Head(head.seq + 1, digest)
+    return rows
+
+
+def chain_bodies(
+    stream: str,
+    kinds: Sequence[str],
+    bodies: Sequence[bytes],
+    head_of: Callable[[str], Head],
+    heads: dict[str, Head],
+) -> list[StoredEvent]:
+    """The rows of events whose canonical bodies are made already, for the numbers that come next in their stream."""
+    seq, previous = heads.get(stream) or head_of(stream)
+    rows: list[StoredEvent] = []
+    for kind, body in zip(kinds, bodies, strict=True):
+        digest = link_body(previous, body)
+        rows.append(StoredEvent(stream, seq, kind, previous, digest, body.decode("ascii")))
+        seq, previous = seq + 1, digest
+    heads[stream] = Head(seq, previous)
     return rows
 
 

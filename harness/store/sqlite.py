@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +22,16 @@ from harness.records.grade import TrialResult
 from harness.records.run import RunRow, TrialRow
 from harness.records.trial import TrialPlan
 from harness.store.blobs import BlobFolder
-from harness.store.chain import Head, StoredEvent, chain_drafts, chain_rows, empty_head, event_of
+from harness.store.chain import (
+    EndedTrial,
+    Head,
+    StoredEvent,
+    chain_bodies,
+    chain_drafts,
+    chain_rows,
+    empty_head,
+    event_of,
+)
 from harness.store.faults import DamagedStoreError, explained
 from harness.store.leases import Leases
 from harness.store.lookup import choose
@@ -134,16 +143,19 @@ class SqliteStore:
         packed = pack_plans(plans)
         with self._writing():
             for plan, texts in zip(plans, packed, strict=True):
-                self._refuse_replan(plan)
-                self._insert_task(texts, plan.task.version)
-                self._connection.execute(
-                    "INSERT INTO trials (trial, run, slot, repeat, attempt, task, task_version, task_digest, body)"
-                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (
-                        *(plan.trial, plan.run, plan.slot, plan.repeat, plan.attempt),
-                        *(plan.task.id, plan.task.version, texts.task_digest, texts.body),
-                    ),
-                )
+                self._insert_plan(plan, texts)
+
+    def _insert_plan(self, plan: TrialPlan, texts: PackedPlan) -> None:
+        self._refuse_replan(plan)
+        self._insert_task(texts, plan.task.version)
+        self._connection.execute(
+            "INSERT INTO trials (trial, run, slot, repeat, attempt, task, task_version, task_digest, body)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(plan.trial, plan.run, plan.slot, plan.repeat, plan.attempt),
+                *(plan.task.id, plan.task.version, texts.task_digest, texts.body),
+            ),
+        )
 
     def _insert_task(self, texts: PackedPlan, version: str) -> None:
         if self._one("SELECT 1 FROM tasks WHERE digest = ?", texts.task_digest) is None:
@@ -209,22 +221,23 @@ class SqliteStore:
             self._connection.execute("INSERT INTO results (trial, body) VALUES (?, ?)", (trial, body))
         return tuple(events)
 
-    def finish_all(
-        self,
-        endings: Sequence[tuple[TrialResult, Sequence[EventDraft]]],
-        closing: Callable[[TrialResult, Head], EventDraft],
-    ) -> None:
-        """The events and results of several trials in one transaction: an import has thousands at once.
+    def add_ended(self, ended: Sequence[EndedTrial]) -> None:
+        """Trials that ended elsewhere, in one transaction: an import has thousands at once.
 
-        `closing` makes the event by which the run's stream commits to the head of a trial's, in the same transaction.
+        After each comes the event by which its run's stream commits to the head of its chain.
         """
-        bodies = [(result.trial, body_of(result)) for result, _ in endings]
+        packed = pack_plans([one.plan for one in ended])
         with self._writing() as heads:
-            for (trial, body), (result, drafts) in zip(bodies, endings, strict=True):
+            rows: list[StoredEvent] = []
+            for one, texts in zip(ended, packed, strict=True):
+                trial = one.plan.trial
+                if not one.planned:
+                    self._insert_plan(one.plan, texts)
                 self._refuse_result(trial)
-                self._insert(chain_rows(drafts, self._head, heads))
-                self._connection.execute("INSERT INTO results (trial, body) VALUES (?, ?)", (trial, body))
-                self._insert(chain_rows([closing(result, heads[trial])], self._head, heads))
+                rows += chain_bodies(trial, one.kinds, one.bodies, self._head, heads)
+                rows += chain_rows([one.closing(heads[trial])], self._head, heads)
+                self._connection.execute("INSERT INTO results (trial, body) VALUES (?, ?)", (trial, one.result))
+            self._insert(rows)
 
     def _refuse_result(self, trial: str) -> None:
         if self._one("SELECT 1 FROM trials WHERE trial = ?", trial) is None:

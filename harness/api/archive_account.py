@@ -1,0 +1,151 @@
+"""What an imported episode used and how it ended, from its steps and from what its source says of the whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from harness.billing.account import ANSWER, account
+from harness.billing.fold import Bill, fold
+from harness.billing.usage import normalise
+from harness.importers.consistency import instant
+from harness.records.archive import ArchiveEpisode
+from harness.records.event import Event
+from harness.records.grade import TrialResult
+from harness.records.usage import Account, Span, Usage
+
+SPAN = "span"
+SPENDING_KINDS = (ANSWER, SPAN)
+
+
+def with_usage(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """A payload with its usage in disjoint buckets beside the source's own; None where that is no usage."""
+    usage = normalise(payload["usage_raw"])
+    return {**payload, "usage": None if usage is None else usage.__dict__}
+
+
+class _Call(NamedTuple):
+    """All that billing reads of an event; every one has a span of its own."""
+
+    kind: str
+    payload: Mapping[str, Any]
+    span: str | None
+    parent: str | None
+
+
+class Spending:
+    """Takes the agent's own model calls and spans, payload and place in the tree, in order."""
+
+    def __init__(self) -> None:
+        self._calls: list[_Call] = []
+        self._flat = True
+
+    def take(self, kind: str, payload: Mapping[str, Any], span: str | None, parent: str | None) -> None:
+        cost = payload.get("cost_usd")
+        if cost is not None and not (isinstance(cost, (int, float)) and 0 <= cost < math.inf):
+            payload = {**payload, "cost_usd": None}  # no cost that anybody was charged
+        self._calls.append(_Call(kind, payload, span, parent))
+        self._flat = self._flat and _stands_alone(self._calls[-1])
+
+    def account(self) -> Account | None:
+        """What they used, from the span tree where there is one; None without any."""
+        if not self._calls:
+            return None
+        if self._flat and len({call.span for call in self._calls}) == len(self._calls):
+            return _added(self._calls)
+        if any(call.kind == SPAN for call in self._calls):
+            return _of_bill(fold(_span(call) for call in self._calls if call.kind == SPAN and call.span is not None))
+        return account(cast("list[Event]", self._calls))
+
+
+def _stands_alone(call: _Call) -> bool:
+    """A charged answer that no other can be, or lie below: of those a bill is the plain sum."""
+    payload = call.payload
+    return (
+        call.kind == ANSWER
+        and call.parent is None
+        and payload.get("gen_ai.response.id") is None
+        and payload.get("charged") is not False
+    )
+
+
+def _added(calls: Sequence[_Call]) -> Account:
+    """:func:`harness.billing.account.account` of answers that stand alone, without the tree."""
+    used = [call.payload for call in calls if _is_known(call.payload.get("usage"))]
+    lacking = len(calls) - len(used)
+    costs = [payload.get("cost_usd") for payload in used]
+    known = [float(cost) for cost in costs if cost is not None]
+    at_least = math.fsum(known)
+    return Account(
+        usage=_sum([payload["usage"] for payload in used]),
+        calls=len(calls),
+        calls_without_usage=lacking,
+        cost_usd=at_least if len(known) == len(calls) else None,
+        cost_at_least_usd=at_least,
+    )
+
+
+def _is_known(usage: Mapping[str, Any] | None) -> bool:
+    return usage is not None and usage["input"] is not None and usage["output"] is not None
+
+
+def _sum(usages: Sequence[Mapping[str, int | None]]) -> Usage | None:
+    if not usages:
+        return None
+    reported = {name: [count for u in usages if (count := u[name]) is not None] for name in Usage.model_fields}
+    return Usage(**{name: sum(counts) if counts else None for name, counts in reported.items()})
+
+
+def _span(call: _Call) -> Span:
+    usage = call.payload.get("usage")
+    return Span(
+        span=cast("str", call.span),
+        parent=call.parent,
+        provider=_word(call.payload.get("gen_ai.provider.name")),
+        response_id=_word(call.payload.get("gen_ai.response.id")),
+        model=_word(call.payload.get("gen_ai.response.model")),
+        usage=Usage.model_validate(usage) if isinstance(usage, dict) else None,
+        cost_usd=call.payload.get("cost_usd"),
+    )
+
+
+def _word(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _of_bill(bill: Bill) -> Account:
+    return Account(
+        usage=bill.usage,
+        calls=bill.calls,
+        calls_without_usage=len(bill.missing),
+        cost_usd=bill.cost_usd,
+        cost_at_least_usd=bill.cost_at_least_usd,
+    )
+
+
+def result_of(episode: ArchiveEpisode, account: Account | None, *, trial: str) -> TrialResult:
+    """How an episode ended. What its source says of the whole goes before what its steps add up to."""
+    usage = account.usage if account is not None and account.usage is not None else normalise(episode.usage)
+    cost = episode.cost_usd if episode.cost_usd is not None else account.cost_usd if account is not None else None
+    steps = episode.step_count if episode.step_count is not None else account.calls if account is not None else None
+    finished = instant(episode.finished)
+    return TrialResult(
+        trial=trial,
+        outcome=episode.outcome,
+        reason=episode.reason,
+        detail=episode.detail[:4000],
+        stop=episode.stop,
+        stop_detail=episode.stop_detail[:4000],
+        reward=episode.reward,
+        flags=episode.flags,
+        usage=usage,
+        calls=account.calls if account is not None else 0,
+        calls_without_usage=account.calls_without_usage if account is not None else 0,
+        steps=steps,
+        cost_usd=cost,
+        cost_at_least_usd=account.cost_at_least_usd if account is not None and cost is None else cost or 0.0,
+        seconds=episode.seconds,
+        tokens=episode.tokens if usage is None else None,
+        finished_at=finished.isoformat() if finished is not None else "",
+    )
