@@ -87,4 +87,5 @@ def _show(reports: tuple[RegradeReport, ...], *, as_json: bool) -> None:
         print(regrade_text(report.run, report.header, report.transition, report.grades))
         if report.unfinished:
             print(f"  {report.unfinished} trial(s) have no result: `assay resume {report.run}` carries them out")
-    say("`assay export RUN --out FILE` writes the corrections beside it")
+    if any(report.moved for report in reports):
+        say("`assay export RUN --out FILE` writes the corrections beside it")
