@@ -97,7 +97,7 @@ class Fidelity(Record):
     checkpoints: int = 0  # recorded states that were compared, those of single steps included
     checkpoints_same: int = 0
     invalid: Invalid | None = None
-    invalid_at: int | None = None  # from which step on; the number of steps: at the end
+    invalid_at: int | None = None  # from which step on; after the last one: at the end
     detail: str = ""
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from harness.records.environment import Capabilities
 from harness.records.replay import Replayed
+from harness.replay.order import end_of
 
 
 class Unsteady(NamedTuple):
@@ -17,7 +18,7 @@ class Unsteady(NamedTuple):
 
 
 def unsteady_steps(first: Replayed, second: Replayed, capabilities: Capabilities) -> tuple[Unsteady, ...]:
-    """Steps whose answers differ, and, last, the end state, when it does (named ""; at the number of steps)."""
+    """Steps whose answers differ, and, last, the end state, when it does (named ""; after the last step)."""
     loose = {tool.name for tool in capabilities.tools if not tool.deterministic}
     found = [
         Unsteady(one.index, one.name, one.name in loose)
@@ -26,5 +27,5 @@ def unsteady_steps(first: Replayed, second: Replayed, capabilities: Capabilities
     ]
     if first.end_state != second.end_state or len(first.steps) != len(second.steps):
         used = any(step.name in loose for step in first.steps)
-        found.append(Unsteady(len(first.episode.steps), "", used))
+        found.append(Unsteady(end_of(first.episode.steps), "", used))
     return tuple(found)

@@ -29,9 +29,10 @@ from harness.records.vocabulary import Actor
 from harness.replay.compare import Compared, compare
 from harness.replay.modes import SPEECH, check_opening, contradiction, lacking
 from harness.replay.normalise import STANDARD, Normalisation
-from harness.replay.order import first_break, of_interaction, paired
+from harness.replay.order import end_of, first_break, of_interaction, paired
 
-_FIRST = tuple(Invalid)  # of two problems at one step, the one that is listed first is told
+# Of two problems at one step the first of these is told: the others may follow from it.
+_FIRST = (Invalid.MODE, Invalid.TOOL, Invalid.TRUNCATED, Invalid.UNREACHABLE, Invalid.DIVERGED)
 _ERROR = "Error"  # what a failed call's answer begins with, where the record has no flag
 
 
@@ -107,7 +108,7 @@ class _Run:
                 self.at = index
                 answer = answers.get(index)
                 self._step(session, index, call_of(step, self.capabilities, self.opening.mode), answer)
-        self.at = len(episode.steps)
+        self.at = end_of(episode.steps)
         if self.capabilities.digest:
             self.end_state = session.digest()
             self._checkpoint(session, states.end, states.rule, "at the end")
@@ -201,11 +202,14 @@ class _Run:
     def _reference_calls(self) -> list[Call]:
         """The task's reference actions but for those that end an episode."""
         ends = {tool.name for tool in self.capabilities.tools if tool.ends} | SPEECH
-        return [
-            Call(Actor.REFERENCE, str(step.payload.get("gen_ai.tool.name")), _copied(step.payload.get("arguments")))
-            for step in self.episode.steps
-            if step.kind == "reference.action" and step.payload.get("gen_ai.tool.name") not in ends
-        ]
+        spaces = {tool.name: tool.namespace for tool in reversed(self.capabilities.tools)}
+        calls = []
+        for step in self.episode.steps:
+            name = str(step.payload.get("gen_ai.tool.name"))
+            if step.kind == "reference.action" and name not in ends:
+                arguments = _copied(step.payload.get("arguments"))
+                calls.append(Call(Actor.REFERENCE, name, arguments, spaces.get(name, "agent")))
+        return calls
 
     def _fidelity(self) -> Fidelity:
         counts = Counter(step.match for step in self.steps)

@@ -22,7 +22,7 @@ _AGENT_STOPPED = frozenset({"agent_stop"})
 
 
 class Break(NamedTuple):
-    """`at` is the first step that cannot stand where it stands; the number of steps: the end is missing."""
+    """`at` is the first step that cannot stand where it stands; :func:`end_of` the record: its end is missing."""
 
     at: int
     what: str
@@ -38,6 +38,11 @@ class Pairs(NamedTuple):
 def of_interaction(step: Step) -> bool:
     """Whether a step is one of the episode itself, not of its set-up or grading."""
     return step.phase in (Phase.INTERACTION, None)
+
+
+def end_of(steps: Sequence[Step]) -> int:
+    """The index after the last step of the interaction."""
+    return next((index + 1 for index in range(len(steps) - 1, -1, -1) if of_interaction(steps[index])), 0)
 
 
 def paired(episode: RecordedEpisode) -> Pairs:
@@ -124,8 +129,9 @@ def _turns(episode: RecordedEpisode) -> Break | None:
 
 def _end(episode: RecordedEpisode) -> Break | None:
     """Whether the end that the record states is in it."""
-    last = next((step for step in reversed(episode.steps) if of_interaction(step)), None)
-    missing = Break(len(episode.steps), f"it ended by {episode.end}, and nothing in it says so")
+    end = end_of(episode.steps)
+    missing = Break(end, f"it ended by {episode.end}, and nothing in it says so")
+    last = episode.steps[end - 1] if end else None
     if last is None:
         return missing if episode.end in _USER_STOPPED | _AGENT_STOPPED else None
     said_by = _SIDES.get(last.actor) if last.kind == "message" else None
@@ -133,9 +139,9 @@ def _end(episode: RecordedEpisode) -> Break | None:
         return missing
     graded = isinstance(episode.stated.get("reward_info"), dict)
     if episode.format == "tau-bench" and graded and not episode.end:
-        return Break(len(episode.steps), "it was graded, and nothing in it ends it")
+        return Break(end, "it was graded, and nothing in it ends it")
     if episode.format == "assay" and not episode.end:
-        return Break(len(episode.steps), "its interaction has no end")
+        return Break(end, "its interaction has no end")
     if episode.format == "assay" and episode.end == StopReason.USER_ENDED.value and last.kind == "model.call":
         return missing
     return None
