@@ -45,6 +45,8 @@ COMMANDS = {
     "bill": "Bill each response once, beside the flat sum of all spans and what an archive states.",
     "bounds": "Bound a run's pass rate, or the difference of two, by what is not graded.",
     "compare": "Compare two runs on common tasks, or every pair of several: paired, weighted, bounded.",
+    "replay": "Carry recorded episodes out again in an environment, compare every answer, and grade what is true to the"
+    " record.",
     "cross": "Grade the same recorded episodes under several rules, task data and modes, and say what moved and why.",
     "regrade": "Grade recorded trials again under another rule, without the agent; the old scores stay.",
     "gc": "Remove containers and networks that dead runs left behind.",
