@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from harness.api.carriers import environment
-from harness.api.crosses_data import DataVersion, NoTask, data_versions, digest_with
+from harness.api.crosses_data import DataVersion, NoTask, data_versions, definition_digest, digest_with
 from harness.api.crosses_reading import ReadEpisode, Reading
 from harness.grading.episodes.criteria import initial_of
 from harness.grading.episodes.registry import episode_grader, named
@@ -28,7 +27,7 @@ from harness.replay.cross import cross
 from harness.replay.engine import Comparison, replay_episode
 from harness.replay.modes import check_opening
 
-_MISLABELLED = "label"
+_MISLABELLED, _ABSENT = "label", "absent"
 _DUAL, _NORMAL = "dual_control", "normal"  # a record's word for the second where the user called tools
 
 
@@ -58,6 +57,9 @@ def cross_archives(request: CrossRequest) -> CrossTable:
     world = environment(request.environment, request.environment_data)
     versions = data_versions(request.data, world.capabilities, request.task_map)
     graders = [episode_grader(name) for name in request.graders]
+    for place, given in (("--graders", [named(grader) for grader in graders]), ("--mode", request.modes)):
+        if len(set(given)) < len(given):
+            raise ConfigError(f"one of {', '.join(given)} is named twice", place=place, remedy="name each once")
     for mode in request.modes:
         check_opening(world.capabilities, Opening(mode))
     reading = Reading(request.archives, request.format, request.relabel)
@@ -79,8 +81,11 @@ def replayed_in(recorded: RecordedEpisode, world: Environment, opening: Opening,
 
 
 def mode_of(recorded: RecordedEpisode, world: Environment) -> str:
-    """The environment's mode in which an episode was recorded. Raises ConfigError when it has none like it."""
+    """The environment's mode in which an episode was recorded; of an episode that does not say (one in which nothing
+    was done), the only one that there is. Raises ConfigError when it has none like it."""
     modes = world.capabilities.modes
+    if recorded.mode is None and len(modes) == 1:
+        return next(iter(modes))
     for word in (recorded.mode, _NORMAL if recorded.mode == _DUAL else None):
         if word in modes:
             return str(word)
@@ -102,7 +107,7 @@ class _Filling:
     modes: tuple[str, ...]
     episodes: list[CrossEpisode] = field(default_factory=list)
     _columns: dict[CellName, list[tuple[Outcome, str]]] = field(default_factory=dict)
-    _definitions: dict[str, Any] = field(default_factory=dict)
+    _definitions: set[tuple[str, str]] = field(default_factory=set)
     flags: Counter[str] = field(default_factory=Counter)
 
     def take(self, read: ReadEpisode) -> None:
@@ -111,29 +116,30 @@ class _Filling:
         if not self.modes:
             self.modes = (mode_of(recorded, self.world),)
         self.episodes.append(CrossEpisode(recorded.id, recorded.task, recorded.repeat, read.agent, recorded.outcome))
-        self._definitions.setdefault(recorded.task, recorded.definition)
+        usable = not read.label and not read.absent
+        if usable:
+            self._definitions.add((recorded.task, definition_digest(recorded.definition)))
         replays: dict[tuple[str, str], Replayed] = {}
         for mode, version in product(self.modes, self.versions):
             opening = Opening(mode, version.environment, initial_of(recorded.definition))
-            if not read.label and (mode, version.environment) not in replays:
+            if usable and (mode, version.environment) not in replays:
                 replays[mode, version.environment] = replayed_in(recorded, self.world, opening)
-            replayed = replays.get((mode, version.environment))
             for grader in self.graders:
                 name = CellName(grader=named(grader), data=version.name, mode=mode)
-                self._columns.setdefault(name, []).append(self._verdict(grader, version, opening, replayed, recorded))
+                column = self._columns.setdefault(name, [])
+                if read.absent:
+                    column.append((Outcome.UNGRADED, _ABSENT))
+                elif read.label:
+                    column.append((Outcome.INVALID, _MISLABELLED))
+                else:
+                    column.append(self._verdict(grader, version, opening, replays[mode, version.environment]))
 
     def _verdict(
-        self,
-        grader: EpisodeGrader,
-        version: DataVersion,
-        opening: Opening,
-        replayed: Replayed | None,
-        recorded: RecordedEpisode,
+        self, grader: EpisodeGrader, version: DataVersion, opening: Opening, replayed: Replayed
     ) -> tuple[Outcome, str]:
-        if replayed is None:
-            return Outcome.INVALID, _MISLABELLED
         grade = grade_episode(grader, version, opening, replayed, self.world)
-        self.flags.update(f"{named(grader)}, task {recorded.task}: {flag}" for flag in grade.flags)
+        task = replayed.episode.task
+        self.flags.update(f"{named(grader)}, task {task}: {flag}" for flag in grade.flags)
         return grade.outcome, reason_of(grade, replayed)
 
     def cells(self) -> list[Cell]:
@@ -181,6 +187,8 @@ def reason_of(grade: Grade, replayed: Replayed) -> str:
 
 def _notes(reading: Reading, filling: _Filling) -> list[str]:
     notes = [f"{finding.place}: not read: {finding.what}" for finding in reading.unread]
+    if reading.absent:
+        notes.append(f"{reading.absent} episodes were planned and are not in the archive: absent in every cell")
     if reading.relabelled:
         notes.append(
             f"{reading.relabelled} episodes are graded as the task that their content names, not their label's"

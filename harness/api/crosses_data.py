@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -55,12 +55,18 @@ class DataVersion:
         return digest_of({"environment": self.environment, "tasks": storable(self.tasks), "ids": dict(self.ids)})
 
 
-def digest_with(version: DataVersion, definitions: Mapping[str, Any], capabilities: Capabilities) -> str:
-    """The digest of a version as it was used: its environment's code and data, and the tasks, recorded or not."""
-    recorded = {name: _plain(task) for name, task in definitions.items()} if version.tasks is None else None
+def definition_digest(definition: Any) -> str:
+    """The digest of a task's definition."""
+    return digest_of(definition.plain() if isinstance(definition, Record) else storable(definition))
+
+
+def digest_with(version: DataVersion, recorded: Collection[tuple[str, str]], capabilities: Capabilities) -> str:
+    """The digest of a version as it was used: its environment's code and data, and the tasks. `recorded`: names and
+    digests of the definitions that the episodes have, which are the tasks of a version without a file of them."""
     used = version.environment or next(iter(capabilities.data), "")
     environment = [capabilities.environment, capabilities.code, used]
-    return digest_of({"environment": environment, "version": version.digest, "recorded": recorded})
+    tasks = sorted(map(list, recorded)) if version.tasks is None else None
+    return digest_of({"environment": environment, "version": version.digest, "recorded": tasks})
 
 
 def data_versions(
@@ -129,7 +135,3 @@ def _read(file: Path) -> Any:
         return json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
     except (OSError, EOFError, ValueError) as error:
         raise ConfigError(f"cannot be read: {error}", place=str(file)) from error
-
-
-def _plain(task: Any) -> Any:
-    return task.plain() if isinstance(task, Record) else storable(task)

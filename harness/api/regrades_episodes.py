@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from harness.api.carriers import environment
 from harness.api.crosses import grade_episode, mode_of, replayed_in
-from harness.api.crosses_data import DataVersion, data_versions, digest_with
+from harness.api.crosses_data import DataVersion, data_versions, definition_digest, digest_with
 from harness.api.environments import environment_of
 from harness.api.regrades_reading import StoredEpisode, definitions_of, relabelled, stored_episode
 from harness.api.regrades_writing import next_regrade
 from harness.grading.episodes.criteria import initial_of
 from harness.grading.episodes.registry import episode_grader, named
 from harness.protocols import Environment, EpisodeGrader
-from harness.records.base import Record, digest_of
+from harness.records.base import digest_of
 from harness.records.environment import Opening
 from harness.records.errors import ConfigError
 from harness.records.grade import Grade
@@ -25,7 +24,6 @@ from harness.records.vocabulary import Outcome
 from harness.replay.modes import check_opening
 from harness.report.summary import last_attempts
 from harness.runner.journal import utc_now
-from harness.store.encoding import storable
 from harness.store.sqlite import SqliteStore
 
 
@@ -60,7 +58,7 @@ class _World:
 
     environment: Environment
     version: DataVersion
-    definitions: dict[str, Any] = field(default_factory=dict)
+    definitions: set[tuple[str, str]] = field(default_factory=set)
 
 
 class _Regrading:
@@ -106,10 +104,13 @@ class _Regrading:
     def _regrade(self, stored: StoredEpisode) -> Regraded:
         world, recorded = self._world_of(stored), stored.episode
         version = world.version
-        world.definitions.setdefault(recorded.task, recorded.definition)
+        world.definitions.add((recorded.task, definition_digest(recorded.definition)))
         grade, end_state = self._grade(stored, world)
-        task = recorded.definition if version.tasks is None else version.tasks.get(recorded.task)
-        plain = task.plain() if isinstance(task, Record) else storable(task)
+        task = (
+            recorded.definition
+            if version.tasks is None
+            else version.tasks.get(version.ids.get(recorded.task, recorded.task))
+        )
         return Regraded(
             regrade=self.id,
             trial=stored.trial.trial,
@@ -119,7 +120,7 @@ class _Regrading:
             old_reward=recorded.reward,
             old_grader=stored.grader,
             grade=grade,
-            evidence=digest_of({"stream": stored.head, "task": plain, "end_state": end_state}),
+            evidence=digest_of({"stream": stored.head, "task": definition_digest(task), "end_state": end_state}),
             why=self._why(stored, grade, version),
         )
 

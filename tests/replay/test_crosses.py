@@ -104,6 +104,24 @@ def test_an_episode_labelled_as_another_task_is_invalid_or_graded_as_what_it_is(
     assert put_right.attribution.clean
 
 
+def test_what_was_planned_and_is_not_there_counts_as_planned(tmp_path: Path) -> None:
+    path = _tau2_archive(tmp_path)
+    stated = json.loads(path.read_text())
+    stated["info"]["num_trials"] = 2
+    found = cross_archives(CrossRequest((str(write_json(path, stated)),), SHOP, ("tau2@0.1",), relabel=True))
+    (line,) = found.cells
+    assert (line.planned, line.valid, line.passed, line.bounds) == (4, 2, 2, (0.5, 1.0))
+    assert line.without == {"absent": 2}
+
+
+def test_a_grader_or_mode_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+    path = tau_bench_archive(tmp_path)
+    with pytest.raises(ConfigError, match="named twice"):
+        table(path, OLD, OLD)
+    with pytest.raises(ConfigError, match="named twice"):
+        table(path, modes=("normal", "normal"))
+
+
 def _tau2_archive(folder: Path) -> Path:
     """Two episodes with their labels exchanged; the echoed reference actions say whose they are."""
     tasks, simulations = [], []
