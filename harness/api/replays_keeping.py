@@ -31,7 +31,7 @@ def keep_replay(store: SqliteStore, run: str, report: ReplayReport) -> int:
 
     Raises StoreError, also when a live process owns the run.
     """
-    rows = tuple(_linked(store, run, report))
+    rows = tuple(linked(store, run, report))
     with store.own(run):
         store.append(
             [
@@ -65,7 +65,7 @@ def _source(extra: Mapping[str, object]) -> str:
     return str(found.get("digest")) if isinstance(found, dict) else ""
 
 
-def _linked(store: SqliteStore, run: str, report: ReplayReport) -> Iterator[EpisodeReplay]:
+def linked(store: SqliteStore, run: str, report: ReplayReport) -> Iterator[EpisodeReplay]:
     """The rows with the trials that they are of. An archive with several runs names the run in each episode."""
     trials = {(row.task, row.repeat): row.trial for row in last_attempts(store.trials(run))}
     source = store.run(run).config.extra.get("import")

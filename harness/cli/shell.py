@@ -47,6 +47,7 @@ COMMANDS = {
     "compare": "Compare two runs on common tasks, or every pair of several: paired, weighted, bounded.",
     "replay": "Carry recorded episodes out again in an environment, compare every answer, and grade what is true to the"
     " record.",
+    "migrate": "Convert an archive, and prove with --check that the conversion moves no score under the old rule.",
     "cross": "Grade the same recorded episodes under several rules, task data and modes, and say what moved and why.",
     "regrade": "Grade recorded trials again under another rule, without the agent; the old scores stay.",
     "gc": "Remove containers and networks that dead runs left behind.",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
+from harness.records.migration import MigrationReport
 from harness.records.replay import Match, Replayed, ReplayedStep
 from harness.records.replays import EpisodeReplay, ReplayReport, Restored
 from harness.report.words import one_line
@@ -136,3 +138,27 @@ def _step(step: ReplayedStep, replayed: Replayed, width: int) -> Iterator[str]:
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def migration_text(report: MigrationReport, *, every: bool = False) -> str:
+    """What was written, and what the conversion changed."""
+    lines = [f"{report.path}: {report.format} to {report.to}"]
+    lines += [f"written: {path}" for path in report.written]
+    lines += [f"note: {one_line(note)}" for note in report.notes]
+    if not report.checked:
+        return "\n".join([*lines, "not checked: --check replays and grades both sides"])
+    where = f"{report.environment}, mode {report.mode}, {report.grader}"
+    lines.append(f"checked: {report.episodes} episodes before and after, in {where}")
+    if report.clean:
+        return "\n".join([*lines, "nothing moved: the format keeps what the old rule looks at"])
+    counts = Counter(one.what for one in report.differences)
+    lines.append(f"{report.moved} episodes moved: {', '.join(f'{count} {what}' for what, count in counts.items())}")
+    shown = report.differences if every else report.differences[:MOST_SHOWN]
+    for one in shown:
+        before, after = (_cut(one_line(value or "nothing"), 60) for value in (one.before, one.after))
+        lines.append(f"  {one_line(one.episode)}: {one.what}: {before} became {after}")
+    if len(shown) < len(report.differences):
+        lines.append(f"  … and {len(report.differences) - len(shown)} more: --all shows them")
+    if report.unread_after != report.unread_before:
+        lines.append(f"{report.unread_after - report.unread_before} parts could not be read any more")
+    return "\n".join(lines)
