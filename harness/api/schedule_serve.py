@@ -105,7 +105,7 @@ class Serving:
             os.write(self._woken, b"\0")
 
     def run(self, ready: Callable[[str | None], None]) -> bool:
-        """Serve until :meth:`stop`. Whether a firing was cut short and is to be taken up. Raises AssayError before it
+        """Serve until :meth:`stop`. Whether a firing is left to be taken up. Raises AssayError before it
         begins; `ready` is told the address then."""
         schedule = self.schedule
         with ExitStack() as stack:
@@ -121,7 +121,8 @@ class Serving:
                 address = stack.enter_context(page)
             ready(address)
             self._loop(scheduler, table)
-            return any(firing.state is FiringState.INTERRUPTED for firing in table.open_firings())
+            ours = {job.name for job in schedule.jobs}
+            return any(one.job.name in ours and table.held(one.job.name) is None for one in table.open_firings())
 
     def _loop(self, scheduler: Scheduler, table: FiringTable) -> None:
         while True:
@@ -134,7 +135,7 @@ class Serving:
                 scheduler.tick()
                 self._look_at_alerts()
                 self._well_s, self._problem = time.monotonic(), ""
-            except StoreError as error:  # locked or full: it may pass, and nothing that was due is forgotten
+            except (StoreError, OSError) as error:  # locked, full, no process: it may pass; nothing is forgotten
                 self.store_errors += 1
                 self._problem = str(error)
                 log.error("schedule.store", error=str(error))

@@ -19,7 +19,8 @@ from harness.api.audits import audit_async, check_alerts
 from harness.api.leftovers import collect_garbage
 from harness.api.request import RunRequest, make_request
 from harness.api.runs import Watch, execute, resume_async
-from harness.api.schedule_request import AlertsEntry, Schedule, saved_run
+from harness.api.schedule_jobs import saved_run
+from harness.api.schedule_request import AlertsEntry, Schedule
 from harness.api.stores import open_store
 from harness.audit.history import AuditBusy
 from harness.audit.schedule.decide import moment, stamp
@@ -126,7 +127,11 @@ class _Work:
         except Exception as error:  # noqa: BLE001  # whatever it was: the firing is over, and says why
             log.error("firing.fault", job=self.job.name, trace=traceback.format_exc()[-4000:])
             result, found = Result.FAILED, self._failed(f"{type(error).__name__}: {error}", 1)
-        if self.means.control.interrupted:
+        if self.means.control.interrupted and self.firing.ruling is Ruling.BY_HAND:
+            # Who began it by hand and stopped it wants it stopped; a run can be resumed as any other.
+            found = found.model_copy(update={"exit_code": 130, "message": f"interrupted: {found.message}"})
+            self._write(over(self.firing, Result.FAILED, found, self.means.clock()))
+        elif self.means.control.interrupted:
             self._write(self.firing.model_copy(update={"state": FiringState.INTERRUPTED, "found": found}))
         else:
             self._write(over(self.firing, result, found, self.means.clock()))
@@ -219,10 +224,11 @@ def _standing(alerts: int) -> str:
 
 def check_suites(schedule: Schedule) -> tuple[str, ...]:
     """What no run is needed for: raise what is stale or absent on each audited suite, send what waits. Returns what
-    sinks did not take, to be asked again. Raises AssayError."""
+    sinks did not take, to be asked again. Raises AssayError, when all suites were looked at."""
     waiting: list[str] = []
     if not (Path(schedule.store) / "evidence.db").exists():
         return ()
+    failed: AssayError | None = None
     for suite in schedule.audited:
         request = AuditRequest(
             suite=suite, policy=schedule.policy, alerts=alert_request(schedule.alerts), store=schedule.store
@@ -231,4 +237,9 @@ def check_suites(schedule: Schedule) -> tuple[str, ...]:
             waiting += check_alerts(request).undelivered
         except AuditBusy:
             continue  # a cycle is under way, and sends what waits when it ends
+        except AssayError as error:
+            log.error("alerts.not_checked", suite=suite, error=str(error))
+            failed = failed or error
+    if failed is not None:
+        raise failed
     return tuple(waiting)

@@ -52,5 +52,5 @@ def serve(
     signal.signal(signal.SIGCHLD, lambda *_: serving.wake())
     left = serving.run(ready)
     if left:
-        say("what was cut short is taken up by the next `assay serve`")
+        say("what is left of a firing is taken up by the next `assay serve`")
     raise typer.Exit(Exit.INTERRUPTED if left else Exit.OK)

@@ -16,6 +16,7 @@ from typing import Protocol
 import structlog
 
 from harness.audit.schedule.decide import (
+    CLOCK_SLACK_S,
     Begin,
     Clock,
     GiveUp,
@@ -40,8 +41,6 @@ from harness.records.schedule import (
 from harness.store.firings import Changing, FiringTable
 
 log = structlog.get_logger(__name__)
-
-CLOCK_SLACK_S = 60.0
 
 
 class Starter(Protocol):
