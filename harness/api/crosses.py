@@ -5,8 +5,10 @@ Episodes stream: one is read, replayed, graded in all cells and let go, so that 
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -14,6 +16,7 @@ from pathlib import Path
 from harness.api.carriers import environment
 from harness.api.crosses_data import DataVersion, NoTask, data_versions, definition_digest, digest_with
 from harness.api.crosses_reading import ReadEpisode, Reading
+from harness.api.exports import write_pieces
 from harness.grading.episodes.criteria import initial_of
 from harness.grading.episodes.registry import episode_grader, named
 from harness.protocols import Environment, EpisodeCase, EpisodeGrader
@@ -27,6 +30,7 @@ from harness.replay.cross import cross
 from harness.replay.engine import Comparison, replay_episode
 from harness.replay.modes import check_opening
 
+COLUMNS = ("agent", "task", "repeat", "recorded", "grader", "data", "mode", "outcome", "reason")
 _MISLABELLED, _ABSENT = "label", "absent"
 _DUAL, _NORMAL = "dual_control", "normal"  # a record's word for the second where the user called tools
 
@@ -50,8 +54,34 @@ class CrossRequest:
     relabel: bool = False
 
 
+@dataclass(frozen=True)
+class Crossed:
+    """The table, and what it was made from: the episodes, and each cell's outcomes in their order."""
+
+    table: CrossTable
+    episodes: tuple[CrossEpisode, ...]
+    cells: tuple[Cell, ...]
+
+    def write(self, out: Path) -> int:
+        """Write a CSV with a row for each episode and cell, whole or not at all; returns how many. Raises StoreError."""
+        return write_pieces(out, self._lines()) - 1
+
+    def _lines(self) -> Iterator[bytes]:
+        yield _csv_line(COLUMNS)
+        for cell in self.cells:
+            name = cell.name
+            for episode, outcome, reason in zip(self.episodes, cell.outcomes, cell.reasons, strict=True):
+                which = (episode.agent, episode.task, str(episode.repeat), episode.recorded.value)
+                yield _csv_line((*which, name.grader, name.data, name.mode, outcome.value, reason))
+
+
 def cross_archives(request: CrossRequest) -> CrossTable:
-    """The table. Raises ArchiveError, ConfigError, EnvironmentFault before the first step for what cannot be meant."""
+    """The table alone; see :func:`crossed`."""
+    return crossed(request).table
+
+
+def crossed(request: CrossRequest) -> Crossed:
+    """Every episode in every cell. Raises ArchiveError, ConfigError, EnvironmentFault before the first step for what cannot be meant."""
     if not request.graders:
         raise ConfigError("no grader is named", place="--graders", remedy="name at least one: assay cross --help")
     world = environment(request.environment, request.environment_data)
@@ -66,7 +96,9 @@ def cross_archives(request: CrossRequest) -> CrossTable:
     filling = _Filling(world, graders, versions, request.modes)
     for read in reading.episodes():
         filling.take(read)
-    return cross(filling.episodes, filling.cells(), _notes(reading, filling))
+    cells = filling.cells()
+    table = cross(filling.episodes, cells, _notes(reading, filling))
+    return Crossed(table, tuple(filling.episodes), tuple(cells))
 
 
 def replayed_in(recorded: RecordedEpisode, world: Environment, opening: Opening, made_in: str = "") -> Replayed:
@@ -183,6 +215,12 @@ def reason_of(grade: Grade, replayed: Replayed) -> str:
     if grade.outcome is Outcome.INVALID and replayed.fidelity.invalid is not None:
         return replayed.fidelity.invalid.value
     return grade.reason.value if grade.reason is not None else grade.outcome.value
+
+
+def _csv_line(words: Sequence[str]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(words)
+    return line.getvalue().encode("utf-8", "surrogatepass")
 
 
 def _notes(reading: Reading, filling: _Filling) -> list[str]:

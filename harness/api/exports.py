@@ -39,7 +39,7 @@ def export_run(store: SqliteStore, run: str, to: ExportFormat, out: Path) -> int
     found = corrections(store, run)
     file = corrections_file(to, out)
     if found:
-        _write_pieces(file, correction_lines(found))
+        write_pieces(file, correction_lines(found))
     else:
         with explained(file):
             file.unlink(missing_ok=True)  # of what stood here before: it would be taken for this run's
@@ -60,13 +60,13 @@ def _write_run(store: SqliteStore, run: str, to: ExportFormat, out: Path) -> int
     if to is ExportFormat.PARQUET:
         return _write_parquet(store, row.run, out)
     if to is ExportFormat.JSONL:
-        return _write_pieces(out, export_lines(store, row.run))
+        return write_pieces(out, export_lines(store, row.run))
     trials = store.trials(row.run)
     with explained(out):
         out.mkdir(parents=True, exist_ok=True)
     for trial in trials:
         text = json.dumps(trajectory(row, trial, store), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-        _write_pieces(out / f"{trial.trial}.trajectory.json", [text.encode("utf-8", "surrogatepass")])
+        write_pieces(out / f"{trial.trial}.trajectory.json", [text.encode("utf-8", "surrogatepass")])
     return len(trials)
 
 
@@ -89,7 +89,8 @@ def _write_parquet(store: SqliteStore, run: str, out: Path) -> int:
     return len(rows)
 
 
-def _write_pieces(out: Path, pieces: Iterable[bytes]) -> int:
+def write_pieces(out: Path, pieces: Iterable[bytes]) -> int:
+    """Write a file from its pieces, whole or not at all; returns how many they were. Raises StoreError."""
     temporary, count = out.with_name(f".{out.name[:200]}.{os.getpid()}.tmp"), 0
     with explained(out):
         try:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from harness.api.crosses import CrossRequest, cross_archives
+from harness.api.crosses import CrossRequest, crossed
 from harness.cli.exits import Exit
-from harness.cli.options import AsJson, print_json
+from harness.cli.options import AsJson, print_json, say
 from harness.records.cross import CrossTable
 from harness.report.cross import cross_text
 
@@ -48,6 +48,7 @@ def command(
         bool, typer.Option("--relabel", help="Grade mislabelled episodes as the task that their content names.")
     ] = False,
     format: Annotated[str | None, typer.Option(help="The archives' format; by default told from the content.")] = None,
+    out: Annotated[Path | None, typer.Option(help="CSV to write: a row for each episode and cell.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Grade the same recorded episodes under several rules, task data and modes, and say what moved and why.
@@ -66,7 +67,10 @@ def command(
         format=format,
         relabel=relabel,
     )
-    table = cross_archives(request)
+    found = crossed(request)
+    table = found.table
+    if out is not None:
+        say(f"{out}: {found.write(out)} row(s)")
     if as_json:
         print_json(table)
     else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from collections import Counter
 from pathlib import Path
 
 from tests.cli.inside import assay
@@ -28,7 +30,12 @@ def test_cross_prints_cells_moves_and_effects(tmp_path: Path) -> None:
         "interaction:  +25.0 pp",
     ):
         assert words in ended.out
-    found = assay(*given, "--json").json
+    out = tmp_path / "cells.csv"
+    found = assay(*given, "--out", out, "--json").json
+    rows = list(csv.DictReader(out.open()))
+    assert len(rows) == 20
+    assert {row["reason"] for row in rows if row["outcome"] == "ungraded"} == {"verdict.missing"}
+    assert Counter(row["outcome"] for row in rows if row["grader"] == OLD and row["data"] == "recorded")["passed"] == 3
     assert found["schema_name"] == "assay-cross/1"
     assert len(found["cells"]) == 4
 
