@@ -63,7 +63,7 @@ class Crossed:
     cells: tuple[Cell, ...]
 
     def write(self, out: Path) -> int:
-        """Write a CSV with a row for each episode and cell, whole or not at all; returns how many. Raises StoreError."""
+        """Write a CSV, a row for each episode and cell, whole or not at all; returns how many. Raises StoreError."""
         return write_pieces(out, self._lines()) - 1
 
     def _lines(self) -> Iterator[bytes]:
@@ -81,7 +81,10 @@ def cross_archives(request: CrossRequest) -> CrossTable:
 
 
 def crossed(request: CrossRequest) -> Crossed:
-    """Every episode in every cell. Raises ArchiveError, ConfigError, EnvironmentFault before the first step for what cannot be meant."""
+    """Every episode in every cell.
+
+    Raises ArchiveError, ConfigError, EnvironmentFault before the first step for what cannot be meant.
+    """
     if not request.graders:
         raise ConfigError("no grader is named", place="--graders", remedy="name at least one: assay cross --help")
     world = environment(request.environment, request.environment_data)
