@@ -117,7 +117,8 @@ def find_schedule(config: Path | None, store: str | None, served: str | None = N
             place=str(folder),
             remedy="name one: --config configs/schedule.toml",
         )
-    return parse(Schedule, kept)
+    # The folder may have been moved, or be a copy: what it was served as is no reason to write to another one.
+    return parse(Schedule, kept).model_copy(update={"store": str(folder.absolute())})
 
 
 def list_jobs(schedule: Schedule, now: datetime) -> tuple[JobLine, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import sqlite3
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from harness.api.schedule_figures import find_schedule
 from harness.api.schedule_request import read_schedule
 from harness.api.schedule_serve import Serving
 from harness.audit.schedule.scheduler import Scheduler
@@ -95,6 +97,8 @@ def test_a_schedule_is_found_by_its_store_once_it_was_served(schedule: Path, tmp
     schedule.write_text("nothing of the kind")
     assert assay("schedule", "list", "--store", store, "--json").json[0]["job"]["name"] == "yearly"
     assert (store / "slots" / "budget").read_text() == "3\n"
+    shutil.copytree(store, tmp_path / "copy")
+    assert find_schedule(None, str(tmp_path / "copy")).store == str(tmp_path / "copy")
 
 
 def test_history_shows_how_firings_came_out(schedule: Path, tmp_path: Path) -> None:
