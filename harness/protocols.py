@@ -92,6 +92,11 @@ class Sandbox(Protocol):
         """Paths added, changed or deleted since the image, each with a leading `A`, `C` or `D` and a space."""
         ...
 
+    async def written(self, *, max_bytes: int) -> bytes | None:
+        """Everything on top of the image as one tar to :meth:`restore` at `/`, while nothing runs; None where it can
+        only be fetched path by path. Raises SandboxFileError("too large")."""
+        ...
+
 
 class SandboxProvider(Protocol):
     """Opens sandboxes and finds what dead runs left behind."""

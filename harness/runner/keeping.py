@@ -2,8 +2,9 @@
 
 Only what is graded in the solver's own container needs it: what is graded afresh has its artifacts kept already.
 Kept are whole files and new folders with modes, owners and links; the names of what was deleted; and of an existing
-folder that changed itself (its mode, its owner) the entry. Not kept are the modes of folders of the image in which
-something else changed, files on volumes, and running processes.
+folder that changed itself (its mode, its owner) the entry.
+Not kept are files on volumes, running processes, and, where the engine's storage cannot be read from here, the modes of
+folders of the image in which something else changed.
 """
 
 from __future__ import annotations
@@ -65,6 +66,12 @@ async def keep_changes(sandbox: Sandbox, changes: Sequence[str], most_bytes: int
     if most_bytes <= 0:
         return Kept(problem="the run was told to keep no containers")
     pieces = pieces_of(changes)
+    try:
+        whole = await sandbox.written(max_bytes=most_bytes)
+    except SandboxFileError:
+        return Kept(problem=f"more than {most_bytes} bytes")
+    if whole is not None:
+        return Kept({"/": whole}, pieces.deleted)
     if len(pieces.whole) > MOST_PIECES:
         return Kept(problem=f"{len(pieces.whole)} separate changes, of which at most {MOST_PIECES} are kept")
     told = {path: kind for kind, _, path in (change.partition(" ") for change in changes)}

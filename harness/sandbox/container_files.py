@@ -32,6 +32,7 @@ from harness.sandbox.engine import Engine
 from harness.sandbox.errors import path_is_missing, path_is_no_folder
 from harness.sandbox.keeper import KEEPER_PATH
 from harness.sandbox.overlay_changes import Layers, OutOfReach
+from harness.sandbox.overlay_written import pack_written
 
 log = structlog.get_logger(__name__)
 
@@ -121,6 +122,16 @@ class ContainerFiles:
             except OutOfReach as why:
                 log.info("sandbox.changes_by_engine", container=self.name, why=str(why))
         return await self.engine_changes()
+
+    async def written(self, *, max_bytes: int) -> bytes | None:
+        """As :meth:`harness.protocols.Sandbox.written`."""
+        if self.layers is None:
+            return None
+        try:
+            return await anyio.to_thread.run_sync(pack_written, self.layers, max_bytes)
+        except OutOfReach as why:
+            log.info("sandbox.written_by_engine", container=self.name, why=str(why))
+            return None
 
     async def engine_changes(self) -> tuple[str, ...]:
         """The same from the engine, which reads the whole image for it."""

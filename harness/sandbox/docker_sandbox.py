@@ -71,6 +71,9 @@ class DockerSandbox:
     async def changes(self) -> tuple[str, ...]:
         return await self._files.changes()
 
+    async def written(self, *, max_bytes: int) -> bytes | None:
+        return await self._files.written(max_bytes=max_bytes)
+
     async def end_processes(self) -> ProcessReport:
         return await self._processes.end_all()
 

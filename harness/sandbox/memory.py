@@ -227,6 +227,9 @@ class MemorySandbox:
         found |= {path: "A" if path not in self._image else "C" for path in now if self._image.get(path) != now[path]}
         return tuple(f"{kind} {path}" for path, kind in sorted(found.items()))
 
+    async def written(self, *, max_bytes: int) -> bytes | None:
+        return None  # there are no layers: what changed is fetched path by path
+
     async def _enter(self, call: Call, *, alive: bool = True) -> None:
         await self._provider.meet(call, self.spec, self)
         if alive and not self.running:

@@ -17,7 +17,7 @@ STRICT = CHECK.replace("42", "43")
 FRESH = TaskFiles(verifier='timeout_sec = 60.0\nenvironment_mode = "separate"', artifacts='artifacts = ["/app/answer"]')
 UPHEAVAL = (
     RIGHT + "rm /usr/bin/md5sum; rm -r /etc/skel; chmod 600 /app/answer; ln -s answer /app/link; mkdir -p /srv/a/b\n"
-    "mkfifo /app/pipe; echo more >> /etc/issue\n"
+    "mkfifo /app/pipe; echo more >> /etc/issue; chmod 700 /etc/apt; echo x > /etc/apt/x\n"
 )
 ALL_THERE = """\
 set -e
@@ -27,6 +27,7 @@ set -e
 [ "$(readlink /app/link)" = answer ]
 [ -d /srv/a/b ]
 [ -p /app/pipe ]
+[ "$(stat -c %a /etc/apt)" = 700 ]
 [ "$(tail -n 1 /etc/issue)" = more ]
 """
 
@@ -55,7 +56,7 @@ def test_a_blob_that_was_changed_gives_no_grade(world: World) -> None:
     (trial,) = world.trials()
     with SqliteStore(world.store) as store:
         (seal,) = store.events(trial.trial, ["seal"])
-    digest = seal.blobs["change:/app"].removeprefix("sha256:")
+    digest = seal.blobs["change:/"].removeprefix("sha256:")
     blob = next(path for path in world.store.rglob(digest[2:]) if path.is_file())
     blob.chmod(0o644)
     blob.write_bytes(blob.read_bytes().replace(b"42", b"43"))

@@ -292,6 +292,20 @@ class SandboxContract(ABC):
             with pytest.raises(SandboxFileError, match="missing"):
                 await sandbox.fetch("/d/none", max_bytes=4000)
 
+    async def test_what_was_written_makes_another_sandbox_the_same(
+        self, provider: SandboxProvider, pin: ImagePin
+    ) -> None:
+        async with provider.open(self.spec(pin)) as one, provider.open(self.spec(pin, "contract/2")) as other:
+            await one.put(tree(answer=b"42"), "/app")
+            whole = await one.written(max_bytes=1_000_000)
+            if whole is None:
+                return  # to be fetched path by path
+            await other.restore(whole, "/")
+            assert await other.read("/app/answer", max_bytes=10) == b"42"
+            assert await other.changes() == await one.changes()
+            with pytest.raises(SandboxFileError, match="too large"):
+                await one.written(max_bytes=1)
+
     async def test_changes_name_what_was_written(self, provider: SandboxProvider, pin: ImagePin) -> None:
         async with provider.open(self.spec(pin)) as sandbox:
             await sh(sandbox, "echo 1 > /app/answer")
