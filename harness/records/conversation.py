@@ -58,7 +58,7 @@ class UserScript(Record):
 
     def unknown_facts(self) -> tuple[str, ...]:
         """Names in braces that are no facts of the script."""
-        texts = [self.opening, *self.lost, *(text for rule in self.rules for text in rule.say)]
+        texts = [self.opening, *self.lost, *self.facts.values(), *(text for rule in self.rules for text in rule.say)]
         texts += [json.dumps(rule.call.arguments) for rule in self.rules if rule.call is not None]
         named = {match for text in texts for match in FACT.findall(text)}
         return tuple(sorted(named - self.facts.keys() - {"answer"}))

@@ -54,7 +54,7 @@ class ScriptedUser:
         if last.to is not None:
             self.state = last.to
         said = [self._filled(self._one_of(rule.say), facts) for rule in chosen if rule.say]
-        return Heard(" ".join(said), ended=last.ends)
+        return Heard(" ".join(dict.fromkeys(said)), ended=last.ends)
 
     def _with_facts(self, action: Action) -> Action:
         arguments = {name: self._value(value) for name, value in action.arguments.items()}
@@ -68,7 +68,8 @@ class ScriptedUser:
 
     def _filled(self, text: str, more: dict[str, str]) -> str:
         facts = {**self.script.facts, **more}
-        return FACT.sub(lambda match: facts.get(match[1], match[0]), text)
+        once = FACT.sub(lambda match: self.script.facts.get(match[1], match[0]), text)  # a fact may speak of another
+        return FACT.sub(lambda match: facts.get(match[1], match[0]), once)
 
 
 def applying(rules: Iterable[UserRule], state: str, message: str) -> Iterator[UserRule]:

@@ -88,6 +88,14 @@ def test_what_it_does_not_understand_it_bears_for_a_while() -> None:
     assert heard[0].text == "What? Cancel it."
 
 
+def test_a_fact_may_speak_of_another_and_nothing_is_said_twice() -> None:
+    made = script(
+        ASK_TRIP, UserRule(when=("how",), say=("{trip}.",)), facts={"trip": "{id}-1", "id": "7", "name": "Ada"}
+    )
+    assert ScriptedUser(made, 0).hear("How, and which trip?", no_tools).text == "7-1."
+    assert script(facts={"name": "{nam}"}).unknown_facts() == ("nam",)
+
+
 def test_facts_that_are_none_are_told() -> None:
     assert script(UserRule(say=("{nam}",)), ASK_ID).unknown_facts() == ("nam",)
     assert script(UserRule(say=("{answer}",), call=Action(name="x", arguments={"a": "{tripp}"}))).unknown_facts() == (
