@@ -24,11 +24,11 @@ from harness.records.cross import Cell, CellName, CrossEpisode, CrossTable
 from harness.records.environment import Opening
 from harness.records.errors import ConfigError
 from harness.records.grade import Grade
-from harness.records.replay import RecordedEpisode, Replayed
+from harness.records.replay import Invalid, RecordedEpisode, Replayed
 from harness.records.vocabulary import Outcome, Reason
 from harness.replay.cross import cross
 from harness.replay.engine import Comparison, replay_episode
-from harness.replay.modes import check_opening
+from harness.replay.modes import check_opening, contradiction
 
 COLUMNS = ("agent", "task", "repeat", "recorded", "grader", "data", "mode", "outcome", "reason")
 _MISLABELLED, _ABSENT = "label", "absent"
@@ -95,10 +95,11 @@ def crossed(request: CrossRequest) -> Crossed:
             raise ConfigError(f"one of {', '.join(given)} is named twice", place=place, remedy="name each once")
     for mode in request.modes:
         check_opening(world.capabilities, Opening(mode))
-    reading = Reading(request.archives, request.format, request.relabel)
     filling = _Filling(world, graders, versions, request.modes)
+    reading = Reading(request.archives, request.format, request.relabel, filling.contradictions)
     for read in reading.episodes():
         filling.take(read)
+        filling.wrong.update({f"not recorded in {mode}: {why}": None for mode, why in read.wrong.items()})
     cells = filling.cells()
     table = cross(filling.episodes, cells, _notes(reading, filling))
     return Crossed(table, tuple(filling.episodes), tuple(cells))
@@ -144,12 +145,19 @@ class _Filling:
     _columns: dict[CellName, list[tuple[Outcome, str]]] = field(default_factory=dict)
     _definitions: set[tuple[str, str]] = field(default_factory=set)
     flags: Counter[str] = field(default_factory=Counter)
+    wrong: dict[str, None] = field(default_factory=dict)  # why archives are in no cell of a mode
+
+    def contradictions(self, recorded: RecordedEpisode) -> dict[str, str]:
+        """Modes of the table in which the episode was not recorded, and why. Without any, the first episode's is the
+        table's. Raises ConfigError."""
+        if not self.modes:
+            self.modes = (mode_of(recorded, self.world),)
+        found = {mode: contradiction(recorded, self.world.capabilities, mode) for mode in self.modes}
+        return {mode: why for mode, why in found.items() if why}
 
     def take(self, read: ReadEpisode) -> None:
         """Replay and grade an episode in every cell. Raises EnvironmentFault, ConfigError."""
         recorded = read.episode
-        if not self.modes:
-            self.modes = (mode_of(recorded, self.world),)
         self.episodes.append(CrossEpisode(recorded.id, recorded.task, recorded.repeat, read.agent, recorded.outcome))
         usable = not read.label and not read.absent
         if usable:
@@ -157,13 +165,15 @@ class _Filling:
         replays: dict[tuple[str, str], Replayed] = {}
         for mode, version in product(self.modes, self.versions):
             opening = Opening(mode, version.environment, initial_of(recorded.definition))
-            if usable and (mode, version.environment) not in replays:
+            if usable and mode not in read.wrong and (mode, version.environment) not in replays:
                 replays[mode, version.environment] = replayed_in(recorded, self.world, opening)
             for grader in self.graders:
                 name = CellName(grader=named(grader), data=version.name, mode=mode)
                 column = self._columns.setdefault(name, [])
                 if read.absent:
                     column.append((Outcome.UNGRADED, _ABSENT))
+                elif mode in read.wrong:
+                    column.append((Outcome.INVALID, Invalid.MODE.value))
                 elif read.label:
                     column.append((Outcome.INVALID, _MISLABELLED))
                 else:
@@ -228,6 +238,9 @@ def _csv_line(words: Sequence[str]) -> bytes:
 
 def _notes(reading: Reading, filling: _Filling) -> list[str]:
     notes = [f"{finding.place}: not read: {finding.what}" for finding in reading.unread]
+    notes += list(filling.wrong)
+    if reading.doubled:
+        notes.append(f"{reading.doubled} second records of a trial are left out")
     if reading.absent:
         notes.append(f"{reading.absent} episodes were planned and are not in the archive: absent in every cell")
     if reading.relabelled:

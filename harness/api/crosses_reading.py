@@ -1,45 +1,68 @@
-"""Recorded episodes out of archives, one by one, with the agent they are of and what is wrong with their labels."""
+"""Recorded episodes out of archives, one by one, with the agent they are of and what speaks against grading them.
+
+An archive is read twice: first for what only all of it can say (in which mode it was recorded, which trials it records
+twice, which definition each task has), then episode by episode.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.importers.container import Archive
 from harness.importers.recognition import choose
-from harness.records.archive import ArchiveEpisode, ArchiveError, ArchiveRun, Finding, ImportOptions
+from harness.records.archive import ArchiveEpisode, ArchiveError, ArchiveRun, Basis, Finding, ImportOptions
 from harness.records.replay import RecordedEpisode
-from harness.replay.recorded import from_archive
+from harness.records.vocabulary import Outcome
+from harness.replay.recorded import from_archive, name_of
 
 LABEL = "label."  # rules of findings that speak of an episode's task
+CONFLICT = "the archive has another record of this trial, with another outcome"
+Contradictions = Callable[[RecordedEpisode], Mapping[str, str]]  # mode -> why it was not recorded in that mode
 
 
 @dataclass(frozen=True)
 class ReadEpisode:
-    """`label`: why the episode cannot be graded as the task that it is labelled as; empty: it can. `absent`: it was
-    planned, and the archive does not have it."""
+    """`label`: why the episode cannot be graded as the trial that it is labelled as; empty: it can. `absent`: it was
+    planned, and the archive does not have it. `wrong`: modes that the archive was not recorded in, and why."""
 
     agent: str
     episode: RecordedEpisode
     label: str = ""
     absent: bool = False
+    wrong: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class _Survey:
+    """What the whole of an archive says."""
+
+    definitions: dict[str, Any] = field(default_factory=dict)
+    wrong: dict[str, str] = field(default_factory=dict)
+    seen: dict[str, Outcome] = field(default_factory=dict)
+    conflicts: set[str] = field(default_factory=set)
+    records: int = 0
 
 
 @dataclass
 class Reading:
-    """What to read. `relabel`: an episode whose content names another task is read as that task's.
+    """What to read. `contradictions` is asked about every episode before the first is read, with as much of it as it
+    takes to see its mode. `relabel`: an episode whose content names another task is read as that task's.
 
-    After the reading, `unread` has what could not be read, `relabelled` how many episodes changed their task.
+    After the reading the counts say how many episodes changed their task, cannot be graded as what they are labelled
+    as, were planned and are not there, and were the second record of a trial.
     """
 
     paths: Sequence[str]
     format: str | None = None
     relabel: bool = False
+    contradictions: Contradictions = lambda episode: {}
     unread: list[Finding] = field(default_factory=list)
     relabelled: int = 0
     mislabelled: int = 0
     absent: int = 0
+    doubled: int = 0
 
     def episodes(self) -> Iterator[ReadEpisode]:
         """Archive by archive. Raises ArchiveError for what is no archive, and for one that holds no episode."""
@@ -49,7 +72,12 @@ class Reading:
     def _archive(self, path: str) -> Iterator[ReadEpisode]:
         archive = Archive(path)
         importer, recognition = choose(archive, self.format)
-        definitions = _definitions(importer.read(archive, ImportOptions())) if self.relabel else {}
+        survey = self._survey(importer.read(archive, ImportOptions()), recognition.format)
+        if not survey.records:
+            raise ArchiveError(
+                "holds no episode that could be read", place=path, remedy="`assay lint-archive` says why"
+            )
+        self.doubled += survey.records - len(survey.seen)
         runs: dict[str, ArchiveRun] = {}
         found: dict[str, set[tuple[str, int]]] = {}
         for item in importer.read(archive, ImportOptions()):
@@ -57,27 +85,42 @@ class Reading:
                 runs[item.key] = item
             elif isinstance(item, Finding):
                 self.unread += [item] if item.unread else []
-            else:
-                read = ReadEpisode(self._agent(runs.get(item.run), path), from_archive(item, recognition.format))
-                labelled = self._labelled(read, item.findings, definitions)
+            elif survey.seen.pop(name_of(item), None) is not None:  # not the second record of a trial
+                agent = self._agent(runs.get(item.run), path)
+                read = ReadEpisode(agent, from_archive(item, recognition.format), wrong=survey.wrong)
+                labelled = self._labelled(read, item.findings, survey)
                 found.setdefault(item.run, set()).add((labelled.episode.task, item.repeat))
                 yield labelled
         for key, run in runs.items():
             yield from self._gaps(run, self._agent(run, path), found.get(key, set()))
         self.unread += archive.problems
-        if not found:
-            raise ArchiveError(
-                "holds no episode that could be read", place=path, remedy="`assay lint-archive` says why"
-            )
 
-    def _labelled(self, read: ReadEpisode, findings: Sequence[Finding], definitions: dict[str, Any]) -> ReadEpisode:
+    def _survey(self, items: Iterable[object], format: str) -> _Survey:
+        survey = _Survey()
+        for item in items:
+            if not isinstance(item, ArchiveEpisode):
+                continue
+            survey.records += 1
+            name = name_of(item)
+            if survey.seen.setdefault(name, item.outcome) is not item.outcome:
+                survey.conflicts.add(name)
+            if self.relabel:
+                survey.definitions.setdefault(item.task.id, item.task.definition)
+            for mode, why in self.contradictions(evidence_of(item, format)).items():
+                survey.wrong.setdefault(mode, f"episode {name}: {why}")
+        return survey
+
+    def _labelled(self, read: ReadEpisode, findings: Sequence[Finding], survey: _Survey) -> ReadEpisode:
+        if read.episode.id in survey.conflicts:
+            self.mislabelled += 1
+            return replace(read, label=CONFLICT)
         wrong = next((finding for finding in findings if finding.rule.startswith(LABEL)), None)
         if wrong is None:
             return read
         proposed = str(wrong.proposal.get("task_id", ""))
-        if self.relabel and proposed in definitions:
+        if self.relabel and proposed in survey.definitions:
             self.relabelled += 1
-            episode = replace(read.episode, task=proposed, definition=definitions[proposed])
+            episode = replace(read.episode, task=proposed, definition=survey.definitions[proposed])
             return replace(read, episode=episode)
         self.mislabelled += 1
         return replace(read, label=wrong.what)
@@ -98,6 +141,9 @@ class Reading:
         return f"{name} ({path})" if len(self.paths) > 1 and run.agent is None and run.model is None else name
 
 
-def _definitions(items: Iterator[object]) -> dict[str, Any]:
-    """The tasks of an archive by the label they stand under."""
-    return {item.task.id: item.task.definition for item in items if isinstance(item, ArchiveEpisode)}
+def evidence_of(item: ArchiveEpisode, format: str) -> RecordedEpisode:
+    """As much of an episode as says in which mode it was recorded: its steps are read only where the importer's own
+    evidence leaves that open."""
+    if item.mode.value is None or item.mode.basis is Basis.AMBIGUOUS:
+        return from_archive(item, format)
+    return RecordedEpisode(name_of(item), item.task.id, item.repeat, (), mode=item.mode.value, outcome=item.outcome)

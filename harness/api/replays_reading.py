@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.api.archives import OWN
-from harness.api.crosses_reading import LABEL
+from harness.api.crosses_reading import LABEL, evidence_of
 from harness.api.export_lines import is_export
 from harness.api.regrades_reading import definitions_of, relabelled, stored_episode
 from harness.importers.container import Archive
 from harness.importers.recognition import choose
-from harness.records.archive import ArchiveEpisode, ArchiveError, ArchiveRun, Basis, Finding, ImportOptions
+from harness.records.archive import ArchiveEpisode, ArchiveError, ArchiveRun, Finding, ImportOptions
 from harness.records.errors import ConfigError
 from harness.records.replay import RecordedEpisode
-from harness.replay.recorded import from_archive, name_of
+from harness.replay.recorded import from_archive
 from harness.report.summary import last_attempts
 from harness.store.sqlite import SqliteStore
 
@@ -113,7 +113,7 @@ class ArchiveSource:
             if isinstance(item, ArchiveEpisode):
                 if self._relabel:
                     self._definitions.setdefault(item.task.id, item.task.definition)
-                yield _without_steps(item, self.format)
+                yield evidence_of(item, self.format)
 
     def episodes(self) -> Iterator[SourceEpisode]:
         self._unread, self._read, self._plans = [], 0, {}
@@ -138,13 +138,6 @@ class ArchiveSource:
         if self._relabel and task in self._definitions:
             return SourceEpisode(replace(episode, task=task, definition=self._definitions[task]))
         return SourceEpisode(episode, label=f"{wrong.what}; --relabel grades it as the task that its content names")
-
-
-def _without_steps(item: ArchiveEpisode, format: str) -> RecordedEpisode:
-    """The steps are looked at only where the importer's own evidence leaves the mode open."""
-    if item.mode.value is None or item.mode.basis is Basis.AMBIGUOUS:
-        return from_archive(item, format)
-    return RecordedEpisode(name_of(item), item.task.id, item.repeat, (), mode=item.mode.value, outcome=item.outcome)
 
 
 @dataclass

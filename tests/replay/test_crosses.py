@@ -114,6 +114,33 @@ def test_what_was_planned_and_is_not_there_counts_as_planned(tmp_path: Path) -> 
     assert line.without == {"absent": 2}
 
 
+def test_an_archive_in_the_wrong_mode_is_in_no_cell_of_it_as_a_whole(tmp_path: Path) -> None:
+    """One of its users called a tool: none of the file was recorded without a user, or with one that had no tools."""
+    path = _tau2_archive(tmp_path)
+    stated = json.loads(path.read_text())
+    for simulation in stated["simulations"][:1]:
+        asked = {"id": "u", "name": "toggle", "arguments": {"name": "data"}, "requestor": "user"}
+        answer = {"role": "tool", "id": "u", "content": "data is on", "requestor": "user", "error": False}
+        simulation["messages"][5:5] = [{"role": "user", "content": None, "tool_calls": [asked]}, answer]
+    stored = str(write_json(path, stated))
+    found = cross_archives(CrossRequest((stored,), SHOP, ("tau2@0.1",), modes=("solo", "normal"), relabel=True))
+    solo, normal = found.cells
+    assert solo.without == {"mode": 2}
+    assert normal.valid == 2
+    assert any("not recorded in solo: episode 1/0" in note for note in found.notes)
+
+
+def test_second_records_count_once_and_conflicting_ones_not_at_all(tmp_path: Path) -> None:
+    path = tau_bench_archive(tmp_path)
+    entries = json.loads(path.read_text())
+    other = {**entries[1], "reward": 1.0, "info": {**entries[1]["info"], "reward_info": {"reward": 1.0}}}
+    found = table(write_json(path, [*entries, entries[0], other]), OLD)
+    (line,) = found.cells
+    assert (line.planned, line.valid) == (5, 3)
+    assert line.without == {"label": 1, "verdict.missing": 1}
+    assert "2 second records of a trial are left out" in found.notes
+
+
 def test_a_grader_or_mode_that_is_named_twice_is_refused(tmp_path: Path) -> None:
     path = tau_bench_archive(tmp_path)
     with pytest.raises(ConfigError, match="named twice"):
