@@ -21,7 +21,7 @@ from harness.records.grade import Grade
 from harness.records.regrade import Regraded, RegradeHeader
 from harness.records.run import RunRow
 from harness.records.vocabulary import Outcome
-from harness.replay.modes import check_opening
+from harness.replay.modes import check_opening, contradiction
 from harness.report.summary import last_attempts
 from harness.runner.journal import utc_now
 from harness.store.sqlite import SqliteStore
@@ -68,6 +68,7 @@ class _Regrading:
         self.id = next_regrade(store, row.run)
         self.worlds: dict[str, _World] = {}
         self.modes: dict[str, None] = {}
+        self.wrong = ""
         if asked.environment is not None:
             world = self._world(asked.environment, environment(asked.environment, asked.environment_data))
             if asked.mode is not None:
@@ -76,11 +77,22 @@ class _Regrading:
     def carry_out(self) -> tuple[RegradeHeader, tuple[Regraded, ...]]:
         trials = [trial for trial in last_attempts(self.store.trials(self.row.run)) if trial.result is not None]
         definitions = definitions_of(self.store, trials) if self.asked.relabel else {}
+        if self.asked.mode is not None:
+            self.wrong = next(
+                filter(None, (self._contradiction(stored_episode(self.store, one)) for one in trials)), ""
+            )
         grades = []
         for trial in trials:
             stored = stored_episode(self.store, trial)
             grades.append(self._regrade(relabelled(stored, definitions)))
         return self._header(), tuple(grades)
+
+    def _contradiction(self, stored: StoredEpisode) -> str:
+        """Why the episode was not recorded in the asked mode; then none of the run was."""
+        world, mode = self._world_of(stored).environment, self.asked.mode or ""
+        check_opening(world.capabilities, Opening(mode))
+        why = contradiction(stored.episode, world.capabilities, mode)
+        return f"not recorded in {mode}: trial {stored.trial.trial}: {why}" if why else ""
 
     def _world(self, name: str, made: Environment) -> _World:
         if name not in self.worlds:
@@ -126,6 +138,8 @@ class _Regrading:
 
     def _grade(self, stored: StoredEpisode, world: _World) -> tuple[Grade, str | None]:
         recorded, conversation = stored.episode, stored.plan.task.conversation
+        if self.wrong:
+            return Grade(grader=named(self.grader), outcome=Outcome.INVALID, detail=f"mode: {self.wrong}"), None
         if stored.label:
             detail = f"label: {stored.label}; --relabel grades it as the task that its content names"
             return Grade(grader=named(self.grader), outcome=Outcome.INVALID, detail=detail), None

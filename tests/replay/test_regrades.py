@@ -119,6 +119,12 @@ def test_labels_are_put_right_on_demand_only(tmp_path: Path, store: SqliteStore)
     assert (right.outcomes[Outcome.PASSED], right.moved) == (2, 0)
 
 
+def test_in_a_mode_that_the_run_was_not_recorded_in_nothing_has_a_grade(tmp_path: Path, store: SqliteStore) -> None:
+    report = graded(store, tau_bench_archive(tmp_path), mode="solo")
+    assert report.outcomes[Outcome.INVALID] == 5
+    assert "not recorded in solo" in report.grades[0].grade.detail
+
+
 def test_what_cannot_be_meant_is_refused_before_anything_is_kept(tmp_path: Path, store: SqliteStore) -> None:
     path = tau_bench_archive(tmp_path)
     (run,) = import_archive(path, store).runs
