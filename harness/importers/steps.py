@@ -95,9 +95,7 @@ def verdict(reward: Any, field: str) -> tuple[Outcome, Reason | None, str, float
     """Outcome, reason, detail and reward of a stored verdict. What is no finite number is no verdict."""
     if reward is None:
         return Outcome.UNGRADED, Reason.VERDICT_MISSING, f"{field} is absent", None
-    if isinstance(reward, bool):
-        reward = float(reward)
-    value = number(reward)
+    value = float(reward) if isinstance(reward, bool) else number(reward)
     if value is None:
         nan = isinstance(reward, float)
         reason = Reason.VERDICT_NOT_FINITE if nan else Reason.VERDICT_MALFORMED

@@ -17,7 +17,7 @@ from harness.importers.container import Archive
 from harness.importers.json_stream import Member
 from harness.importers.reports import documents, listed, mapping, unread
 from harness.importers.shape import named, only_file, shape
-from harness.importers.steps import said
+from harness.importers.steps import said, text
 from harness.records.archive import (
     ArchiveEpisode,
     ArchiveError,
@@ -38,6 +38,7 @@ _LISTS = ("submitted_ids", "resolved_ids", "unresolved_ids", "error_ids", "empty
 _PREDICTION = ("instance_id", "model_patch")
 _FLAGS = ("patch_exists", "patch_successfully_applied", "resolved")
 _NOT_APPLIED = b">>>>> Patch Apply Failed"
+_TIMED_OUT = "tests_timed_out"
 _KNOWN_SCHEMAS = (None, 1, 2)
 
 
@@ -148,7 +149,10 @@ def _reports(archive: Archive, names: list[str], patches: _Predictions, own: _In
             if instance in own.found:
                 yield own.episode(run.key, instance, patches)
             elif instance not in lists["incomplete_ids"]:
-                yield _episode(run.key, instance, source, _listed(instance, lists), patches.patch(instance))
+                verdict = own.not_applied(archive, instance) or _listed(
+                    instance, lists, mapping(value.get("failure_reasons"))
+                )
+                yield _episode(run.key, instance, source, verdict, patches.patch(instance))
 
 
 def _check_version(value: Any, place: str) -> None:
@@ -161,7 +165,7 @@ def _check_version(value: Any, place: str) -> None:
         )
 
 
-def _listed(instance: str, lists: Mapping[str, list[str]]) -> _Verdict:
+def _listed(instance: str, lists: Mapping[str, list[str]], reasons: Mapping[str, Any]) -> _Verdict:
     where = [key for key in _LISTS[1:] if instance in lists[key]]
     evidence = f"listed in {', '.join(where) or 'submitted_ids only'}"
     graded = [key for key in where if key in ("resolved_ids", "unresolved_ids")]
@@ -172,8 +176,10 @@ def _listed(instance: str, lists: Mapping[str, list[str]]) -> _Verdict:
         outcome = Outcome.PASSED if graded == ["resolved_ids"] else Outcome.FAILED
         return outcome, None, evidence, Claim(value="yes", basis=Basis.STATED, evidence=evidence)
     claim = Claim(value="no", basis=Basis.STATED, evidence=evidence)
+    said = text(reasons.get(instance))
     reason = Reason.GRADER_CRASHED if "error_ids" in where else Reason.VERDICT_MISSING
-    return Outcome.UNGRADED, reason, evidence, claim
+    reason = Reason.GRADER_TIMEOUT if said == _TIMED_OUT else reason
+    return Outcome.UNGRADED, reason, evidence + (f"; failure_reasons says {said}" if said else ""), claim
 
 
 class _Instances:
@@ -182,6 +188,7 @@ class _Instances:
     def __init__(self) -> None:
         self.found: dict[str, tuple[_Verdict, SourceRef, Mapping[str, Any]]] = {}
         self._model: str | None = None
+        self._logs: dict[str, str] | None = None
 
     def read(self, archive: Archive, names: list[str]) -> Iterator[ArchiveItem]:
         for found in documents(archive, names):
@@ -197,6 +204,17 @@ class _Instances:
                     self.found[instance] = (_reported(report, said_not_applied), source, report)
                 else:
                     yield unread(Member((instance,), None, source), "a report needs resolved")
+
+    def not_applied(self, archive: Archive, instance: str) -> _Verdict | None:
+        """The verdict on a patch that did not apply: since version 5 there is no report of it, only the run's log."""
+        if self._logs is None:
+            logs = [name for name in archive.names if name.endswith("/run_instance.log")]
+            self._logs = {name.split("/")[-2]: name for name in logs}
+        log = self._logs.get(instance)
+        if log is None or _NOT_APPLIED not in archive.read(log):
+            return None
+        claim = Claim(value="yes", basis=Basis.INFERRED, evidence="run_instance.log says that the patch did not apply")
+        return Outcome.FAILED, None, "the patch did not apply", claim
 
     def episode(self, run: str, instance: str, patches: _Predictions) -> ArchiveEpisode:
         verdict, source, report = self.found[instance]

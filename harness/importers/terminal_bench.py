@@ -6,11 +6,13 @@ results say so. An agent's time-out is a stop, not a verdict: such a trial was g
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from harness.importers.consistency import instant
 from harness.importers.container import Archive
 from harness.importers.json_stream import Member
 from harness.importers.reports import document, documents, mapping, unread
@@ -37,6 +39,7 @@ _UNGRADED = {
     "parse_error": Reason.VERDICT_MALFORMED,
     "agent_installation_failed": Reason.SETUP_FAILED,
 }
+_ATTEMPT = re.compile(r"\.([0-9]{1,6})-of-[0-9]{1,6}\.")
 _STOPS = {
     "none": StopReason.FINISHED,
     "agent_timeout": StopReason.TIME,
@@ -96,9 +99,7 @@ def _read_run(archive: Archive, name: str) -> Iterator[ArchiveItem]:
         elif member.problem or not _is_record(member.value):
             yield unread(member, "a trial needs task_id, trial_name and is_resolved")
         else:
-            task = str(member.value["task_id"])
-            yield _episode(run.key, member, repeats[task])
-            repeats[task] += 1
+            yield _episode(run.key, member, _repeat(member.value, repeats))
 
 
 def _read_trials(archive: Archive, names: list[str]) -> Iterator[ArchiveItem]:
@@ -115,9 +116,16 @@ def _read_trials(archive: Archive, names: list[str]) -> Iterator[ArchiveItem]:
         if not _is_record(value):
             yield unread(Member((), None, source), "a trial needs task_id, trial_name and is_resolved")
             continue
-        task = str(value["task_id"])
-        yield _episode(run.key, Member((), value, source), repeats[task])
-        repeats[task] += 1
+        yield _episode(run.key, Member((), value, source), _repeat(value, repeats))
+
+
+def _repeat(value: Mapping[str, Any], seen: Counter[str]) -> int:
+    """Which attempt at its task a trial is: its name says so (`hello.2-of-5.run`), since they end in any order."""
+    named = _ATTEMPT.search(text(value["trial_name"]))
+    if named is not None and int(named[1]) > 0:
+        return int(named[1]) - 1
+    seen[str(value["task_id"])] += 1
+    return seen[str(value["task_id"])] - 1
 
 
 def _metadata(archive: Archive, name: str) -> Mapping[str, Any]:
@@ -149,6 +157,7 @@ def _episode(run: str, member: Member, repeat: int) -> ArchiveEpisode:
     mode = str(value.get("failure_mode") or "unset")
     outcome, reason, detail, reward, grading = _graded(value, mode)
     tests = mapping(value.get("parser_results"))
+    ended = mode == "unset" and bool(value.get("agent_ended_at")) and bool(tests)
     return ArchiveEpisode(
         run=run,
         task=ArchiveTask(str(value["task_id"]), text(value.get("instruction"))),
@@ -159,17 +168,31 @@ def _episode(run: str, member: Member, repeat: int) -> ArchiveEpisode:
         detail=detail,
         reward=reward,
         criteria={str(name): float(word == "passed") for name, word in tests.items()},
-        stop=_STOPS.get(mode, StopReason.UNKNOWN),
+        stop=StopReason.FINISHED if ended else _STOPS.get(mode, StopReason.UNKNOWN),
         stop_detail=mode,
         grading=grading,
-        termination=Claim(value=mode, basis=Basis.STATED, evidence="failure_mode") if mode != "unset" else Claim(),
+        termination=_termination(mode, ended=ended),
         usage=_usage(value),
         started=text(value.get("agent_started_at") or value.get("trial_started_at")),
         finished=text(value.get("agent_ended_at") or value.get("trial_ended_at")),
-        seconds=None,
+        seconds=_seconds(value),
         expects_usage=True,
         stated={"trial_name": value.get("trial_name"), "recording": value.get("recording_path")},
     )
+
+
+def _termination(mode: str, *, ended: bool) -> Claim:
+    """A trial in which nothing went wrong keeps the mode that it began with, `unset`."""
+    if ended:
+        evidence = "failure_mode is unset, the agent's end is recorded, and tests have results"
+        return Claim(value="finished", basis=Basis.INFERRED, evidence=evidence)
+    return Claim(value=mode, basis=Basis.STATED, evidence="failure_mode") if mode != "unset" else Claim()
+
+
+def _seconds(value: Mapping[str, Any]) -> float | None:
+    """Between the agent's beginning and its end."""
+    begun, ended = instant(text(value.get("agent_started_at"))), instant(text(value.get("agent_ended_at")))
+    return (ended - begun).total_seconds() if begun is not None and ended is not None else None
 
 
 def _usage(value: Mapping[str, Any]) -> dict[str, int] | None:
