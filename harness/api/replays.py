@@ -11,16 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.api.carriers import environment
 from harness.api.crosses import grade_episode
-from harness.api.crosses_data import AS_RECORDED, DataVersion, data_versions
+from harness.api.crosses_data import AS_RECORDED, DataVersion
 from harness.api.replays_reading import ReadingOptions, Source, SourceEpisode, source_of
+from harness.api.replays_worlds import Place, Places
 from harness.api.restoring import restored
-from harness.grading.episodes.criteria import initial_of
 from harness.grading.episodes.registry import episode_grader, named
-from harness.protocols import Environment, EpisodeGrader
+from harness.protocols import EpisodeGrader
 from harness.records.archive import ImportOptions
-from harness.records.environment import Opening
 from harness.records.errors import ConfigError
 from harness.records.grade import Grade
 from harness.records.replay import Fidelity, Invalid, Match, Replayed
@@ -28,7 +26,7 @@ from harness.records.replays import EpisodeReplay, ReplayHeader, ReplayReport, R
 from harness.records.vocabulary import Outcome
 from harness.replay.determinism import unsteady_steps
 from harness.replay.engine import Comparison, replay_episode
-from harness.replay.modes import check_opening, contradiction, needed
+from harness.replay.modes import contradiction, needed
 from harness.replay.normalise import normalisations
 from harness.replay.restore import MATCHED, NONE_RECORDED, PARTLY, THRESHOLD
 from harness.runner.journal import utc_now
@@ -41,7 +39,8 @@ _COUNTS = ("steps", "compared", "same", "cosmetic", "key", "missing", "required"
 
 @dataclass(frozen=True)
 class ReplayRequest:
-    """What to replay, and how strictly. `archive`: a path, or a run of the store.
+    """What to replay, and how strictly. `archive`: a path, or a run of the store. `environment` and `mode` of a run of
+    ours may be `recorded`.
 
     `data`: a version of the task data as for the cross table: `recorded`, a data version of the environment, a file of
     tasks. `normalise`: names of normalisations, none: the standard ones. `states` False: recorded digests of states are
@@ -71,6 +70,10 @@ class ReplayRequest:
     def reading(self) -> ReadingOptions:
         return ReadingOptions(self.format, self.options or ImportOptions(), self.relabel)
 
+    def places(self) -> Places:
+        """Where to replay. Raises ConfigError, and EnvironmentFault for a mode that is not offered."""
+        return Places(self.environment, self.mode, self.data, self.environment_data, self.task_map)
+
 
 def replay_archive(
     request: ReplayRequest, store: SqliteStore | None = None, notice: Notice = lambda done: None
@@ -78,26 +81,6 @@ def replay_archive(
     """Replay and report; nothing is written. Raises ArchiveError, ConfigError, EnvironmentFault (before the first step)
     and StoreError."""
     return _Replaying(request, store, notice).carry_out()
-
-
-def opened(request: ReplayRequest) -> tuple[Environment, DataVersion, Opening]:
-    """The environment, the version of the data, and how instances are opened but for a task's own initial state.
-
-    Raises ConfigError, and EnvironmentFault for a mode that the environment does not offer.
-    """
-    world = environment(request.environment, request.environment_data)
-    (version,) = data_versions((request.data,), world.capabilities, request.task_map)
-    opening = Opening(request.mode, version.environment)
-    check_opening(world.capabilities, opening)
-    return world, version, opening
-
-
-def opening_of(read: SourceEpisode, opening: Opening) -> Opening:
-    """The opening with what the episode's task begins with."""
-    definition = read.episode.definition
-    initial = initial_of(definition)
-    recorded = getattr(definition, "data", "")  # a conversation of ours names its data version
-    return replace(opening, initial=initial, data=opening.data or recorded)
 
 
 @dataclass
@@ -118,7 +101,7 @@ class _Replaying:
             raise ConfigError(
                 "restoring outcomes needs a grader", place="--restore-ungraded", remedy="name one with --grader"
             )
-        self.world, self.version, self.opening = opened(request)
+        self.places = request.places()
         self.grader: EpisodeGrader | None = episode_grader(request.grader) if request.grader is not None else None
         self.comparison = Comparison(normalisations(request.normalise), states=request.states)
         source = source_of(request.archive, self.store, request.reading)
@@ -142,9 +125,12 @@ class _Replaying:
             if seen.setdefault(episode.id, episode.outcome) is not episode.outcome:
                 self.conflicts.add(episode.id)
             self.records += 1
-            found = "" if wrong else contradiction(episode, self.world.capabilities, self.opening.mode)
+            if wrong:
+                continue
+            place = self.places.of(episode)
+            found = contradiction(episode, place.world.capabilities, place.opening.mode)
             if found:
-                wrong = f"the archive was not recorded in {self.opening.mode}: episode {episode.id}: {found}"
+                wrong = f"the archive was not recorded in {place.opening.mode}: episode {episode.id}: {found}"
         self.records -= len(seen)
         return wrong
 
@@ -157,20 +143,21 @@ class _Replaying:
         return self._row(read, fidelity, None)
 
     def _replayed(self, read: SourceEpisode) -> EpisodeReplay:
-        opening = opening_of(read, self.opening)
-        found = replay_episode(read.episode, self.world, opening, self.comparison)
+        place = self.places.of(read.episode)
+        found = replay_episode(read.episode, place.world, place.opening_of(read.episode), self.comparison)
         flags: tuple[str, ...] = ()
         if self.request.twice:
-            found, flags = self._again(found, opening)
+            found, flags = self._again(found, place)
         self._count(found)
-        grade = self._grade(read, found, opening)
-        self.strata[read.episode.id] = self._stratum(found)
+        grade = self._grade(read, found, place)
+        self.strata[read.episode.id] = _stratum(found, place)
         return self._row(read, found.fidelity, found.end_state, grade, flags)
 
-    def _again(self, first: Replayed, opening: Opening) -> tuple[Replayed, tuple[str, ...]]:
+    def _again(self, first: Replayed, place: Place) -> tuple[Replayed, tuple[str, ...]]:
         """The first of two replays, invalid where they differ and nothing declares that they may."""
-        second = replay_episode(first.episode, self.world, opening, self.comparison)
-        found = unsteady_steps(first, second, self.world.capabilities)
+        opening = place.opening_of(first.episode)
+        second = replay_episode(first.episode, place.world, opening, self.comparison)
+        found = unsteady_steps(first, second, place.world.capabilities)
         flags = tuple(f"step {one.at}: {one.name or 'the end state'} is not deterministic" for one in found)
         undeclared = next((one for one in found if not one.declared), None)
         if undeclared is None or not first.valid:
@@ -181,13 +168,13 @@ class _Replaying:
         )
         return replace(first, fidelity=fidelity, end_state=None), flags
 
-    def _grade(self, read: SourceEpisode, found: Replayed, opening: Opening) -> Grade | None:
+    def _grade(self, read: SourceEpisode, found: Replayed, place: Place) -> Grade | None:
         if self.grader is None:
             return None
         if read.label:
             detail = f"label: {read.label}"
             return Grade(grader=named(self.grader), outcome=Outcome.INVALID, detail=detail)
-        return grade_episode(self.grader, self.version, opening, found, self.world)
+        return grade_episode(self.grader, place.version, place.opening_of(read.episode), found, place.world)
 
     def _count(self, found: Replayed) -> None:
         fidelity = found.fidelity
@@ -195,15 +182,6 @@ class _Replaying:
         self.counts.update(checkpoints=fidelity.checkpoints, checkpoints_same=fidelity.checkpoints_same)
         self.counts["unchecked"] += fidelity.steps - fidelity.compared
         self.rules.update(step.rule for step in found.steps if step.match is Match.COSMETIC)
-
-    def _stratum(self, found: Replayed) -> tuple[str, bool, str]:
-        """How it ended, whether its task requires a write, and how much of what was recorded was matched."""
-        writing = {tool.name for tool in self.world.capabilities.tools if tool.writes}
-        actions = needed(found.episode) or _named(self.version, found)
-        fidelity = found.fidelity
-        part = PARTLY if fidelity.compared else NONE_RECORDED
-        checkpoint = MATCHED if fidelity.compared == fidelity.steps else part
-        return found.episode.end, any(name in writing for name in actions), checkpoint
 
     def _row(
         self,
@@ -263,24 +241,35 @@ class _Replaying:
         )
 
     def _header(self, source: Source) -> ReplayHeader:
-        capabilities, grader = self.world.capabilities, self.grader
-        default = next(iter(capabilities.data), "")
+        places, grader = self.places, self.grader
+        names = [place.opening.data or next(iter(place.world.capabilities.data), "") for place in places.used]
+        tasks = [place.version.name for place in places.used if place.version.tasks is not None]
         return ReplayHeader(
             path=source.path,
             format=source.format,
             archive=source.identity,
-            environment=capabilities.environment,
-            environment_code=capabilities.code,
-            data=self.opening.data or default,
-            mode=self.opening.mode,
+            environment=places.environments,
+            environment_code=places.code,
+            data=", ".join(dict.fromkeys(filter(None, names))),
+            mode=places.modes,
             normalisations=tuple(rule.name for rule in self.comparison.rules),
             states=self.comparison.states,
             grader=named(grader) if grader is not None else "",
             grader_code=grader.code if grader is not None else "",
             rule=grader.rule if grader is not None else "",
-            tasks="" if self.version.tasks is None else self.version.name,
+            tasks=", ".join(dict.fromkeys(tasks)),
             at=utc_now(),
         )
+
+
+def _stratum(found: Replayed, place: Place) -> tuple[str, bool, str]:
+    """How it ended, whether its task requires a write, and how much of what was recorded was matched."""
+    writing = {tool.name for tool in place.world.capabilities.tools if tool.writes}
+    actions = needed(found.episode) or _named(place.version, found)
+    fidelity = found.fidelity
+    part = PARTLY if fidelity.compared else NONE_RECORDED
+    checkpoint = MATCHED if fidelity.compared == fidelity.steps else part
+    return found.episode.end, any(name in writing for name in actions), checkpoint
 
 
 def _named(version: DataVersion, found: Replayed) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from harness.api.replays import ReplayRequest, opened, opening_of
+from harness.api.replays import ReplayRequest
 from harness.api.replays_reading import SourceEpisode, source_of
 from harness.records.errors import ConfigError
 from harness.records.replay import Replayed
@@ -18,10 +18,11 @@ _MOST_NAMES = 20_000
 def replay_one(request: ReplayRequest, episode: str, store: SqliteStore | None = None) -> Replayed:
     """The episode of that name (TASK/TRIAL, or a trial's id or the beginning of it), with a digest of the state after
     every call that may have changed it. Raises ArchiveError, ConfigError, EnvironmentFault, StoreError."""
-    world, _, opening = opened(request)
+    places = request.places()
     comparison = Comparison(normalisations(request.normalise), states=request.states, digests=True)
     read = _found(request, episode, store)
-    return replay_episode(read.episode, world, opening_of(read, opening), comparison)
+    place = places.of(read.episode)
+    return replay_episode(read.episode, place.world, place.opening_of(read.episode), comparison)
 
 
 def _found(request: ReplayRequest, wanted: str, store: SqliteStore | None) -> SourceEpisode:

@@ -29,6 +29,7 @@ Examples:
   assay replay gpt-4o-airline.json.gz --environment airline@v1 --environment-data DATA --mode normal
   assay replay gpt-4o-airline.json.gz --environment airline@v1 --environment-data DATA --mode normal \\
       --grader tau-bench@718ffa1
+  assay replay latest --environment recorded --mode recorded
   assay replay results.json --environment container:IMAGE@sha256:… --mode solo --json
   assay replay show results.json 17/0 --environment airline@tau2 --environment-data DATA --mode normal
 
@@ -50,8 +51,11 @@ class ReplayGroup(TyperGroup):
 app = typer.Typer(cls=ReplayGroup, rich_markup_mode=None, add_completion=False, no_args_is_help=True)
 
 Archive = Annotated[str, typer.Argument(metavar="ARCHIVE|RUN", help="A file, folder or ZIP, or a run of the store.")]
-EnvironmentName = Annotated[str, typer.Option(help="Where to replay: NAME@VERSION, or another carrier.")]
-Mode = Annotated[str, typer.Option(help="The mode it was recorded in; held against what the archive says.")]
+EnvironmentName = Annotated[str, typer.Option(help="Where to replay; of a run of ours, `recorded` will do.")]
+Mode = Annotated[
+    str,
+    typer.Option(help="The mode it was recorded in, held against what the archive says; of a run of ours: recorded."),
+]
 EnvironmentData = Annotated[
     Path | None, typer.Option(envvar="ASSAY_ENVIRONMENT_DATA", help="Folder of the environment's data.")
 ]
@@ -141,13 +145,13 @@ def run(
     with _maybe(archive, store) as opened:
         with _progress() as notice:
             report = replay_archive(request, opened, notice)
-        if keep and opened is not None:
+        if keep and opened is not None and not report.refused:
             report = _kept(opened, report)
     if as_json:
         print_json(report)
     else:
         print(replay_text(report, every=everything))
-        if keep and not report.kept_in:
+        if keep and not report.kept_in and not report.refused:
             say("kept nowhere: `assay import` the archive first, to have the replay beside its run")
     raise typer.Exit(Exit.OK if report.whole else Exit.NO_GRADE)
 

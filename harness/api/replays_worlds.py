@@ -1,0 +1,99 @@
+"""Where episodes are replayed: in one environment, as the user says, or, of our own runs, each in the recorded one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from harness.api.carriers import environment
+from harness.api.crosses_data import AS_RECORDED, DataVersion, data_versions
+from harness.api.environments import environment_of
+from harness.grading.episodes.criteria import initial_of
+from harness.protocols import Environment
+from harness.records.base import digest_of
+from harness.records.conversation import Conversation
+from harness.records.environment import Opening
+from harness.records.errors import ConfigError
+from harness.records.replay import RecordedEpisode
+from harness.replay.modes import check_opening
+
+
+@dataclass(frozen=True)
+class Place:
+    """An environment, the version of the data, and how instances are opened but for a task's own initial state."""
+
+    world: Environment
+    version: DataVersion
+    opening: Opening
+
+    def opening_of(self, episode: RecordedEpisode) -> Opening:
+        """The opening with what the episode's task begins with."""
+        conversation = episode.definition
+        recorded = conversation.data if isinstance(conversation, Conversation) else ""
+        return replace(self.opening, initial=initial_of(conversation), data=self.opening.data or recorded)
+
+
+@dataclass
+class Places:
+    """Opens environments once. `environment` and `mode` may be `recorded`: of conversations of ours, that each name
+    theirs. Raises ConfigError, and EnvironmentFault for a mode or data version that is not offered."""
+
+    environment: str
+    mode: str
+    data: str = AS_RECORDED
+    folder: Path | None = None
+    task_map: Path | None = None
+    _worlds: dict[tuple[str, str], Environment] = field(default_factory=dict)
+    _places: dict[tuple[str, str, str], Place] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if AS_RECORDED not in (self.environment, self.mode):
+            self._open((self.environment, ""), self.mode)
+
+    def of(self, episode: RecordedEpisode) -> Place:
+        """Where an episode is replayed."""
+        name, mode, folder = self.environment, self.mode, ""
+        if AS_RECORDED in (name, mode):
+            conversation = episode.definition
+            if not isinstance(conversation, Conversation):
+                raise ConfigError(
+                    "`recorded` is for runs of ours: an archive does not name its environment, or its mode for certain",
+                    place="--environment" if name == AS_RECORDED else "--mode",
+                    remedy="name it",
+                )
+            mode = conversation.mode if mode == AS_RECORDED else mode
+            if name == AS_RECORDED:
+                name, folder = conversation.environment, conversation.folder
+                self._worlds.setdefault((name, folder), environment_of(conversation))
+        return self._open((name, folder), mode)
+
+    @property
+    def used(self) -> tuple[Place, ...]:
+        """All places so far."""
+        return tuple(self._places.values())
+
+    @property
+    def environments(self) -> str:
+        return ", ".join(dict.fromkeys(place.world.capabilities.environment for place in self.used))
+
+    @property
+    def modes(self) -> str:
+        return ", ".join(dict.fromkeys(place.opening.mode for place in self.used))
+
+    @property
+    def code(self) -> str:
+        codes = list(dict.fromkeys(place.world.capabilities.code for place in self.used))
+        return codes[0] if len(codes) == 1 else digest_of(codes)
+
+    def _open(self, key: tuple[str, str], mode: str) -> Place:
+        found = self._places.get((*key, mode))
+        if found is not None:
+            return found
+        if key not in self._worlds:
+            self._worlds[key] = environment(key[0], self.folder)
+        world = self._worlds[key]
+        (version,) = data_versions((self.data,), world.capabilities, self.task_map)
+        opening = Opening(mode, version.environment)
+        check_opening(world.capabilities, opening)
+        self._places[(*key, mode)] = made = Place(world, version, opening)
+        return made
