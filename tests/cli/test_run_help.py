@@ -22,7 +22,9 @@ def entry(option: str) -> str:
 
 def test_every_option_with_a_default_shows_it() -> None:
     fields = {**AdaptiveRequest.model_fields, **RunRequest.model_fields}
-    names = {"solver", "api_key_env", "concurrency", "repeats", "stop", "policy", "retries", "seed", "store"}
+    names = {"solver", "api_key_env", "concurrency", "repeats", "stop", "policy", "retries", "seed", "store"} | {
+        "keep_mb"
+    }
     for name in names:
         assert f"[default: {fields[name].default}]" in entry(name.replace("_", "-")), name
     for option in ("max-seconds", "max-tokens", "max-steps", "max-cost"):
