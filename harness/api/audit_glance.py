@@ -103,7 +103,7 @@ async def _nothing_due(request: AuditRequest, table: Table, chain: AuditChain) -
         return None
     seen = look_at(chain.history, chain.store, policy, verify=False)
     change = update_alerts(chain, seen.findings, at)
-    return Told(table.suite, table.suite_version, len(table.rows), seen.achievable, found, change=change)
+    return Told(table.suite, table.suite_version, seen.counted, seen.achievable, found, change=change)
 
 
 def _grader_now(known: str) -> str:

@@ -36,6 +36,11 @@ class Look:
     judging: Judging
 
     @property
+    def counted(self) -> int:
+        """Tasks that are not retired."""
+        return len(self.tasks.keys() - self.judging.retired)
+
+    @property
     def achievable(self) -> int:
         return sum(found.available for found in self.tasks.values())
 

@@ -43,7 +43,7 @@ def status(request: AuditRequest, *, scores: bool = True) -> AuditStatus:
         suite=seen.suite,
         suite_version=seen.table.suite_version if seen.table else None,
         cycle=history.finished[-1] if history.finished else None,
-        tasks=len(seen.tasks) - len(seen.judging.retired & seen.tasks.keys()),
+        tasks=seen.counted,
         achievable=seen.achievable,
         unavailable=tuple(out),
         retired=tuple(sorted(seen.judging.retired)),
@@ -120,7 +120,8 @@ def _known(seen: Look, task: str) -> TableRow:
     if task in rows:
         return rows[task]
     near = difflib.get_close_matches(task, rows, n=3)
-    remedy = f"near: {', '.join(near)}" if near else f"audit the suite first: assay audit all --suite {seen.suite}"
+    listed = "`assay suite list` names them" if rows else f"audit the suite first: assay audit all --suite {seen.suite}"
+    remedy = f"near: {', '.join(near)}" if near else listed
     raise ConfigError(f"no task {task!r} in the last audit of {seen.suite}", remedy=remedy)
 
 
@@ -131,5 +132,7 @@ def _survivor(seen: Look, row: TableRow, asked: str | None) -> Survivor:
     ]
     if len(found) == 1:
         return found[0]
-    known = "; ".join(f"{one.number}: {one.name}" for one in left) or "none survives"
+    if not left:
+        raise ConfigError(f"no mutant of {row.task} survives", remedy="there is nothing to accept")
+    known = "; ".join(f"{one.number}: {one.name}" for one in left)
     raise ConfigError(f"which mutant of {row.task}?", place="--mutant", remedy=f"give its number: {known}")

@@ -66,7 +66,7 @@ async def _cycle(request: AuditRequest, made: Instrument, chain: AuditChain, wat
         judging.retired,
     )
     before = next(iter(recent(chain.store, chain.history)), None)
-    told = Told(suite.name, suite.version, len(suite.tasks), 0, found)
+    told = Told(suite.name, suite.version, 0, 0, found)
     if found.audited or before is None or {row.task: row.fingerprint for row in before.rows} != made.fingerprints:
         runner = CycleRunner(request, made, chain, watch, found, known)
         await runner.carry_out()
@@ -74,6 +74,6 @@ async def _cycle(request: AuditRequest, made: Instrument, chain: AuditChain, wat
     elif made.stamp is not None:
         chain.note(LOOKED, {"cycle": before.cycle, "stamp": made.stamp})
     seen = look_at(chain.history, chain.store, request.policy)
-    told.achievable = seen.achievable
+    told.tasks, told.achievable = seen.counted, seen.achievable
     told.change = update_alerts(chain, seen.findings, utc_now())
     return told

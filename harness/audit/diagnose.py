@@ -106,7 +106,7 @@ def _sentence(found: Diagnosis) -> str:
     if found.interval is not None and found.difference is not None:
         lower, upper = (100 * bound for bound in found.interval)
         agent += f" ({100 * found.difference:+.1f} pp, 95 % interval [{lower:+.1f}, {upper:+.1f}])"
-    rest = f"; {found.elsewhere_change:+g} elsewhere" if found.elsewhere_change else ""
+    rest = f"; {found.elsewhere_change:+g} on tasks that count in neither" if found.elsewhere_change else ""
     head = {
         Verdict.INSTRUMENT: "the change is in the instrument",
         Verdict.AGENT: "the change is in the agent",

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 from harness.audit.history import AuditHistory
 from harness.protocols import EvidenceStore
-from harness.records.audit import Availability, Evidence, Sentinel, Table, TableRow
+from harness.records.audit import Availability, Sentinel, Table, TableRow
 from harness.records.audit_views import Explanation, Side
+from harness.records.vocabulary import Outcome
 
 MOST_LINES = 60
 
@@ -23,7 +24,7 @@ def explain(
     rows = _rows(task, tables)
     newest = rows[0][1] if rows else None
     sentinel = Sentinel.GOLD if now.available else _at_fault(newest)
-    red, green = _sides(rows, sentinel)
+    red, green = (side and _with_trial(store, side) for side in _sides(rows, sentinel))
     changed = red.fingerprint.changed(green.fingerprint) if red and green else ()
     survivors = newest.mutant.survivors if newest and newest.mutant else ()
     return Explanation(
@@ -72,7 +73,7 @@ def _sides(rows: list[tuple[Table, TableRow]], sentinel: Sentinel) -> tuple[Side
 def _diff(store: EvidenceStore, green: Side | None, red: Side | None) -> str:
     if green is None or red is None:
         return ""
-    then, now = (grader_output(store, _telling(store, side.evidence)) for side in (green, red))
+    then, now = (grader_output(store, side.trial) for side in (green, red))
     lines = list(
         difflib.unified_diff(
             then.splitlines(), now.splitlines(), f"{green.cycle} (green)", f"{red.cycle} (red)", n=2, lineterm=""
@@ -82,13 +83,14 @@ def _diff(store: EvidenceStore, green: Side | None, red: Side | None) -> str:
     return "\n".join([*lines[:MOST_LINES], *([f"[… {more} more lines]"] if more > 0 else [])])
 
 
-def _telling(store: EvidenceStore, evidence: Evidence) -> str | None:
-    """The trial that says most: of red evidence one that is red."""
-    for trial in evidence.trials:
-        result = store.trial(trial).result
-        if evidence.cause is None or (result is not None and result.outcome.value != "passed"):
-            return trial
-    return evidence.trials[0] if evidence.trials else None
+def _with_trial(store: EvidenceStore, side: Side) -> Side:
+    trials, cause = side.evidence.trials, side.evidence.cause
+    telling = next(iter(trials), None)
+    if cause is not None and side.evidence.sentinel is Sentinel.GOLD:
+        results = ((trial, store.trial(trial).result) for trial in trials)
+        red = (trial for trial, result in results if result is None or result.outcome is not Outcome.PASSED)
+        telling = next(red, telling)
+    return side.model_copy(update={"trial": telling})
 
 
 def grader_output(store: EvidenceStore, trial: str | None) -> str:

@@ -22,6 +22,7 @@ from harness.records.audit import (
 )
 
 DAY_S = 86400.0
+FLAKY_CLEARS = 5  # passes in one audit that end what was seen to pass now and then, where fewer showed it
 _WORDS, _CHECKS = frozenset({"instruction"}), frozenset({"tests"})
 Found = Mapping[Sentinel, Mapping[str, Evidence]]
 
@@ -95,7 +96,9 @@ def build_rows(
     for task, now in fingerprints.items():
 
         def newest(sentinel: Sentinel, task: str = task, now: Fingerprint = now) -> Evidence | None:
-            return found.get(sentinel, {}).get(task) or known.evidence.get((task, sentinel, now.digest))
+            before = known.evidence.get((task, sentinel, now.digest))
+            seen = found.get(sentinel, {}).get(task)
+            return before if seen is None else pooled(seen, before, judged.repaired.get(task))
 
         row = TableRow(
             task=task,
@@ -113,6 +116,31 @@ def build_rows(
         since = None if cause is None else since or judged.at
         rows.append(row.model_copy(update={"cause": cause, "since": since}))
     return tuple(rows)
+
+
+def pooled(seen: Evidence, before: Evidence | None, repaired: str | None) -> Evidence:
+    """New evidence; of a task seen to pass now and then, together with what showed it.
+
+    One pass more says little about a task that passed 3 of 5. It is flaky until one audit has run it as often (or five
+    times) without a failure, or until a person says that it was repaired.
+    """
+    if before is None or before.cause is not Cause.FLAKY or seen.cause not in (None, Cause.FLAKY):
+        return seen
+    if repaired is not None and seconds_between(before.at, repaired) > 0:
+        return seen
+    if seen.cause is None and seen.attempts >= min(before.attempts, FLAKY_CLEARS):
+        return seen
+    passed, attempts = seen.passed + before.passed, seen.attempts + before.attempts
+    return seen.model_copy(
+        update={
+            "passed": passed,
+            "graded": seen.graded + before.graded,
+            "attempts": attempts,
+            "cause": Cause.FLAKY,
+            "detail": f"gold passed {passed} of {attempts}, most lately {seen.passed} of {seen.attempts}",
+            "trials": (*before.trials, *seen.trials),
+        }
+    )
 
 
 def _drift(task: str, now: Fingerprint, known: Known) -> str:
@@ -145,19 +173,23 @@ class Judging:
     policy: Policy
     retired: frozenset[str] = frozenset()
     accepted: frozenset[tuple[str, str, str]] = frozenset()  # task, its version, the mutant's digest
+    repaired: Mapping[str, str] = field(default_factory=dict)  # tasks that were ever repaired, and when last
 
     @classmethod
     def by(cls, at: str, policy: Policy, decisions: Sequence[Decision]) -> Judging:
         """Retirement holds from its day on, until a repair; an accepted mutant is accepted for all time."""
         retired: set[str] = set()
         accepted = set()
+        repaired: dict[str, str] = {}
         for decision in decisions:
             if decision.kind is DecisionKind.ACCEPT and decision.mutant is not None:
                 accepted.add((decision.task, decision.task_version, decision.mutant))
             elif seconds_between(decision.at, at) >= 0:
                 change = retired.add if decision.kind is DecisionKind.RETIRE else retired.discard
                 change(decision.task)
-        return cls(at, policy, frozenset(retired), frozenset(accepted))
+                if decision.kind is DecisionKind.REPAIR:
+                    repaired[decision.task] = decision.at
+        return cls(at, policy, frozenset(retired), frozenset(accepted), repaired)
 
     def unaccepted(self, row: TableRow) -> tuple[Survivor, ...]:
         """Surviving mutants of the task as it is that nobody accepted as equivalent."""

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import anyio
 import typer
 
-from harness.api.audit_request import EVERY, AlertRequest, AuditRequest
+from harness.api.audit_request import EVERY, AlertRequest, AuditRequest, make_policy
 from harness.cli.exits import Exit
-from harness.cli.options import DEFAULT_STORE, AsJson, CountMutants, Store, print_json, whose
+from harness.cli.options import DEFAULT_STORE, AsJson, CountMutants, Store, print_json
 from harness.records.audit import DecisionKind, Policy, Sentinel
 from harness.records.audit_views import AuditReport
 from harness.report.audits import explanation_text, report_text, status_text
@@ -53,6 +53,8 @@ def gold(
     repeat: Repeat = 1,
     task: Globs = None,
     concurrency: Concurrency = 4,
+    stale_days: StaleDays = STALE_DAYS,
+    count_mutants: CountMutants = ALL,
     webhook: Webhook = None,
     alerts_file: AlertsFile = None,
     store: Store = DEFAULT_STORE,
@@ -67,6 +69,7 @@ def gold(
         repeat=repeat,
         tasks=tuple(task or ()),
         concurrency=concurrency,
+        policy=make_policy(stale_days=stale_days, mutants=count_mutants),
         alerts=AlertRequest(webhook=webhook, file=alerts_file),
         store=store,
     )
@@ -78,6 +81,8 @@ def null(
     changed: Changed = False,
     task: Globs = None,
     concurrency: Concurrency = 4,
+    stale_days: StaleDays = STALE_DAYS,
+    count_mutants: CountMutants = ALL,
     webhook: Webhook = None,
     alerts_file: AlertsFile = None,
     store: Store = DEFAULT_STORE,
@@ -91,6 +96,7 @@ def null(
         changed=changed,
         tasks=tuple(task or ()),
         concurrency=concurrency,
+        policy=make_policy(stale_days=stale_days, mutants=count_mutants),
         alerts=AlertRequest(webhook=webhook, file=alerts_file),
         store=store,
     )
@@ -103,6 +109,8 @@ def mutant(
     mutants: Mutants = 3,
     task: Globs = None,
     concurrency: Concurrency = 4,
+    stale_days: StaleDays = STALE_DAYS,
+    count_mutants: CountMutants = ALL,
     webhook: Webhook = None,
     alerts_file: AlertsFile = None,
     store: Store = DEFAULT_STORE,
@@ -117,6 +125,7 @@ def mutant(
         mutants=mutants,
         tasks=tuple(task or ()),
         concurrency=concurrency,
+        policy=make_policy(stale_days=stale_days, mutants=count_mutants),
         alerts=AlertRequest(webhook=webhook, file=alerts_file),
         store=store,
     )
@@ -147,7 +156,7 @@ def all_(
 ) -> None:
     """Gold, null and mutants as one cycle, with a receipt: the denominator of scores."""
     _audit(
-        EVERY if mutants else EVERY[:2],
+        EVERY,
         as_json,
         suite=suite,
         changed=changed,
@@ -155,7 +164,7 @@ def all_(
         mutants=mutants,
         tasks=tuple(task or ()),
         concurrency=concurrency,
-        policy=Policy(stale_days=stale_days, mutants=whose(count_mutants)),
+        policy=make_policy(stale_days=stale_days, mutants=count_mutants),
         alerts=AlertRequest(webhook=webhook, file=alerts_file),
         store=store,
     )
@@ -200,7 +209,7 @@ def status_(
 
     if plot is not None:
         require_plots(plot)
-    policy = Policy(stale_days=stale_days, mutants=whose(count_mutants))
+    policy = make_policy(stale_days=stale_days, mutants=count_mutants)
     found = status(AuditRequest(suite=suite, policy=policy, store=store))
     if as_json:
         print_json(found)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from harness.api.request import DEFAULT_STORE as DEFAULT_STORE
 from harness.records.base import Record
-from harness.records.errors import ConfigError
 
 Store = Annotated[
     str, typer.Option("--store", envvar="ASSAY_STORE", help="Folder of the evidence store.", show_default=True)
@@ -20,14 +19,6 @@ CountMutants = Annotated[
     str, typer.Option(help="Whose survival makes a task unavailable: all, declared (by the task), none.")
 ]
 RunId = Annotated[str, typer.Argument(help="A run: its id, a unique prefix, or `latest`.")]
-
-
-def whose(text: str) -> Literal["all", "declared", "none"]:
-    """What --count-mutants says. Raises ConfigError."""
-    for known in ("all", "declared", "none"):
-        if text == known:
-            return known
-    raise ConfigError(f"--count-mutants {text!r}", remedy="give all, declared or none")
 
 
 def print_json(value: Record | dict[str, Any] | list[Any]) -> None:

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from harness.api.audit_request import make_policy
 from harness.api.scores import score as score_of
 from harness.cli.exits import Exit
-from harness.cli.options import DEFAULT_STORE, AsJson, CountMutants, RunId, Store, print_json, whose
+from harness.cli.options import DEFAULT_STORE, AsJson, CountMutants, RunId, Store, print_json
 from harness.records.audit import Policy
 from harness.report.scores import comparison_text
 
@@ -40,7 +41,7 @@ def score(
 
     The audit is the one nearest in time of the run's suite version. Without one there is no score: exits 3.
     """
-    found = score_of(run, baseline, store, Policy(stale_days=stale_days, mutants=whose(count_mutants)))
+    found = score_of(run, baseline, store, make_policy(stale_days=stale_days, mutants=count_mutants))
     if as_json:
         print_json(found)
     else:

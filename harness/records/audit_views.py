@@ -54,6 +54,7 @@ class Side(Record):
     at: str
     fingerprint: Fingerprint
     evidence: Evidence
+    trial: str | None = None  # that says most: of red evidence a red one
 
 
 class Explanation(Record):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from harness.records.audit import CAUSE_TEXT, Alert, Availability, Cause, Survivor, Use
 from harness.records.audit_views import AuditReport, AuditStatus, Explanation, Side
@@ -24,7 +24,7 @@ def _report_rows(report: AuditReport) -> Iterator[tuple[str, str]]:
         yield "cycle", "none: nothing changed since the last one, and nothing in it is red or stale"
     else:
         state = "" if report.finished else f"; NOT FINISHED: {one_line(report.problem)}"
-        count, of = len(report.audited), report.tasks
+        count, of = len(report.audited), report.cycle.tasks
         yield "cycle", f"{report.cycle.cycle}: {report.cycle.scope}, {count} of {of} tasks run{state}"
         for run in report.cycle.runs:
             which = run.sentinel.value if run.mutant is None else f"mutant {run.mutant}"
@@ -93,7 +93,8 @@ def _status_rows(status: AuditStatus) -> Iterator[tuple[str, str]]:
 
 def _told(status: AuditStatus) -> Iterator[tuple[str, str]]:
     """Alerts that stand, and what the next audit will raise."""
-    yield from _limited("alert", (_alert(alert) for alert in status.standing))
+    now = {found.key: found.message for found in status.findings}  # numbers move on while an alert stands
+    yield from _limited("alert", (_alert(alert, now) for alert in status.standing))
     raised = {alert.finding.key for alert in status.standing}
     new = (found for found in status.findings if found.key not in raised)
     yield from _limited("to alert", (f"{found.kind.value}: {one_line(found.message)}" for found in new))
@@ -105,8 +106,9 @@ def _task(found: Availability) -> str:
     return f"  {found.task}{since}{said}"
 
 
-def _alert(alert: Alert) -> str:
-    return f"{alert.raised[:16]} {alert.finding.kind.value}: {one_line(alert.finding.message)}"
+def _alert(alert: Alert, now: Mapping[str, str]) -> str:
+    said = now.get(alert.finding.key, alert.finding.message)
+    return f"{alert.raised[:16]} {alert.finding.kind.value}: {one_line(said)}"
 
 
 def _uses(uses: Iterable[Use]) -> str:
@@ -163,7 +165,7 @@ def _explained(found: Explanation) -> Iterator[tuple[str, str]]:
 
 def _side(side: Side) -> str:
     evidence = side.evidence
-    trials = f"; assay trial {evidence.trials[0]}" if evidence.trials else ""
+    trials = f"; assay trial {side.trial}" if side.trial is not None else ""
     return f"{side.at[:16]}, {evidence.passed} of {evidence.attempts} passed ({side.cycle}){trials}"
 
 

@@ -95,7 +95,7 @@ def test_people_decide_with_reasons(suite: Laboratory) -> None:
     assert on(suite, "repair", "t0", "--reason", "it is back").code == 0
     assert "achievable  4 of 4" in on(suite, "status").out
     refused = on(suite, "accept", "t0", "--reason", "equivalent")
-    assert (refused.code, "none survives" in refused.err) == (2, True)
+    assert (refused.code, "no mutant of t0 survives" in refused.err) == (2, True)
     shown = on(suite, "explain", "t0")
     assert "repair      2026-03-01: it is back" in shown.out
     assert "wall: 0.0 s of 600.0 s" in shown.out
@@ -106,7 +106,13 @@ def test_people_decide_with_reasons(suite: Laboratory) -> None:
     [
         (("status", "--suite", "nowhere"), "no suite at 'nowhere'"),
         (("explain", "t9"), "no task 't9' in the last audit of demo"),
-        (("all", "--count-mutants", "some"), "give all, declared or none"),
+        (("repair", "t00", "--reason", "x"), "near: t0"),
+        (("retire", "zzz", "--reason", "x"), "`assay suite list` names them"),
+        (("all", "--count-mutants", "some"), "--count-mutants: 'some': input should be 'all', 'declared' or 'none'"),
+        (("status", "--stale-days", "-1"), "--stale-days: -1.0: input should be greater than 0"),
+        (("gold", "--stale-days", "nan"), "--stale-days: nan: input should be greater than 0"),
+        (("mutant", "--mutants", "0"), "no mutant is to be tried: ask for one or more"),
+        (("accept", "t0", "--reason", "x"), "no mutant of t0 survives"),
         (("all", "--task", "nothing*"), "no task of demo matches 'nothing*'"),
         (("gold", "--repeat", "0"), "repeat"),
         (("all", "--webhook", "https://hooks.example.org"), "a webhook needs a secret to sign with"),

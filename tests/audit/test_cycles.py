@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from harness.api.audit_request import AuditRequest
 from harness.api.audit_views import decide, explain_task, status
 from harness.api.audits import audit_async
 from harness.api.runs import Watch, execute
@@ -226,3 +227,34 @@ async def test_a_pinned_image_is_what_is_audited(laboratory: Laboratory) -> None
     laboratory.images[IMAGE] = "sha256:" + "12" * 32  # the tag moved; the lock still asks for what it was
     await laboratory.audit()
     assert causes(laboratory) == {"a": Cause.IMAGE_MISSING}
+
+
+async def test_one_pass_more_does_not_clear_a_flaky_task(laboratory: Laboratory) -> None:
+    laboratory.write({"t": Files()})
+    laboratory.flips = 5
+    assert (await laboratory.audit(repeat=5)).achievable == 0
+    laboratory.flips = 0
+    once = await laboratory.audit(changed=True)
+    assert once.audited == {"t": "not green"}
+    assert (once.achievable, status(laboratory.request()).unavailable[0].cause) == (0, Cause.FLAKY)
+    assert status(laboratory.request()).unavailable[0].detail == "gold passed 5 of 6, most lately 1 of 1"
+    assert (await laboratory.audit(changed=True, repeat=4)).achievable == 0
+    assert (await laboratory.audit(changed=True, repeat=5)).achievable == 1
+
+
+async def test_a_repair_lets_a_flaky_task_be_measured_anew(laboratory: Laboratory) -> None:
+    laboratory.write({"t": Files()})
+    laboratory.flips = 3
+    assert (await laboratory.audit(repeat=3)).achievable == 0
+    laboratory.flips = 0
+    decide(laboratory.request(), DecisionKind.REPAIR, "t", "the generator has a seed now")
+    assert (await laboratory.audit(changed=True)).achievable == 1
+
+
+async def test_no_mutants_means_no_mutant_sentinel(laboratory: Laboratory) -> None:
+    laboratory.write({"t": Files()})
+    request = AuditRequest(suite=str(laboratory.suite), store="memory", mutants=0)
+    assert request.sentinels == (Sentinel.GOLD, Sentinel.NULL)
+    assert (await audit_async(request, Watch())).achievable == 1
+    due = await laboratory.audit(sentinels=("gold", "null", "mutant"), mutants=1, changed=True)
+    assert due.audited == {"t": "never audited"}
