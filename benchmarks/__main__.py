@@ -15,6 +15,7 @@ PARTS = (
     "sandbox_overhead",
     "environment_carrier",
     "coordinator",
+    "replay",
     "scheduler_idle",
 )
 
