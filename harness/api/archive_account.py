@@ -6,16 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from harness.billing.account import ANSWER, account
+from harness.billing.account import ANSWER, SPAN, account, spans_of
 from harness.billing.fold import Bill, fold
 from harness.billing.usage import normalise
 from harness.importers.consistency import instant
 from harness.records.archive import ArchiveEpisode
 from harness.records.event import Event
 from harness.records.grade import TrialResult
-from harness.records.usage import Account, Span, Usage
+from harness.records.usage import Account, Usage
 
-SPAN = "span"
 SPENDING_KINDS = (ANSWER, SPAN)
 
 
@@ -55,7 +54,7 @@ class Spending:
         if self._flat and len({call.span for call in self._calls}) == len(self._calls):
             return _added(self._calls)
         if any(call.kind == SPAN for call in self._calls):
-            return _of_bill(fold(_span(call) for call in self._calls if call.kind == SPAN and call.span is not None))
+            return _of_bill(fold(spans_of(cast("list[Event]", self._calls))))
         return account(cast("list[Event]", self._calls))
 
 
@@ -95,23 +94,6 @@ def _sum(usages: Sequence[Mapping[str, int | None]]) -> Usage | None:
         return None
     reported = {name: [count for u in usages if (count := u[name]) is not None] for name in Usage.model_fields}
     return Usage(**{name: sum(counts) if counts else None for name, counts in reported.items()})
-
-
-def _span(call: _Call) -> Span:
-    usage = call.payload.get("usage")
-    return Span(
-        span=cast("str", call.span),
-        parent=call.parent,
-        provider=_word(call.payload.get("gen_ai.provider.name")),
-        response_id=_word(call.payload.get("gen_ai.response.id")),
-        model=_word(call.payload.get("gen_ai.response.model")),
-        usage=Usage.model_validate(usage) if isinstance(usage, dict) else None,
-        cost_usd=call.payload.get("cost_usd"),
-    )
-
-
-def _word(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 def _of_bill(bill: Bill) -> Account:

@@ -13,6 +13,7 @@ from harness.api.stores import open_store
 from harness.billing.account import spans_of
 from harness.billing.columns import SpanColumns, columns_of, joined, row_of
 from harness.billing.fold import FoldedColumns, agreement, fold_columns, ratio_of
+from harness.billing.price import cost_usd
 from harness.billing.prices import PriceTable, load_prices
 from harness.billing.span_files import SpanFile, read_spans, span_files, together
 from harness.protocols import EvidenceStore
@@ -108,11 +109,12 @@ def _read(paths: Sequence[Path], prices: PriceTable | None) -> tuple[list[SpanFi
 def _spans(store: EvidenceStore, trial: TrialRow, prices: PriceTable | None) -> list[Span]:
     """A trial's spans under names of their own, repriced where a table is given."""
     found = []
-    for span in spans_of(store.events(trial.trial), None if prices is None else prices.cost_usd):
+    for span in spans_of(store.events(trial.trial)):
         parent = None if span.parent is None else f"{trial.trial}/{span.parent}"
         changes: dict[str, object] = {"span": f"{trial.trial}/{span.span}", "parent": parent}
         if prices is not None and span.usage is not None:
-            changes["cost_usd"] = prices.cost_usd(span.model, span.usage) if span.model is not None else None
+            price = prices.price(span.model) if span.model is not None else None
+            changes["cost_usd"] = cost_usd(span.usage, None if price is None else price.of_tier(span.tier))
         found.append(span.model_copy(update=changes))
     return found
 

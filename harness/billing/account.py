@@ -8,6 +8,7 @@ charged (a stream that was cut); one that is known not to have been charged is n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -17,6 +18,15 @@ from harness.records.event import Event
 from harness.records.usage import Account, Span, Usage
 
 PriceOf = Callable[[str, Usage], float | None]  # model and usage of one call -> USD, None when unknown
+
+SPAN = "span"  # of a tree that was recorded elsewhere
+# Where records of a response name the service tier; Anthropic's usage object has it inside.
+_TIERS = (
+    "openai.response.service_tier",
+    "gen_ai.openai.response.service_tier",
+    "gen_ai.response.service_tier",
+    "service_tier",
+)
 
 REQUEST, ATTEMPT, ANSWER, FAILED, COMMAND = (
     "model.request",
@@ -56,13 +66,46 @@ def _cost(bill: Bill) -> float | None:
 
 
 def spans_of(events: Iterable[Event], price: PriceOf | None = None) -> list[Span]:
-    """The billing spans of a trial's model calls. Ids of brackets are the events' own."""
+    """The billing spans of a trial's model calls. Ids of brackets are the events' own.
+
+    Where a span tree was recorded (an imported one), its spans are the calls, and the only ones.
+    """
+    events = list(events)
+    recorded = [recorded_span(e.payload, e.span, e.parent) for e in events if e.kind == SPAN and e.span is not None]
+    if recorded:
+        return recorded
     calls: dict[str, _Call] = {}
     for event in events:
         name = event.parent if event.kind == ATTEMPT else event.span
         if event.kind in (REQUEST, ATTEMPT, ANSWER, FAILED):
             calls.setdefault(name or f"event {event.seq}", _Call()).take(event)
     return [span for name, call in calls.items() for span in call.spans(name, price)]
+
+
+def recorded_span(payload: Mapping[str, Any], span: str, parent: str | None) -> Span:
+    """The billing span of a `span` event."""
+    usage, cost = payload.get("usage"), payload.get("cost_usd")
+    return Span(
+        span=span,
+        parent=parent,
+        provider=_word(payload.get("gen_ai.provider.name")),
+        response_id=_word(payload.get("gen_ai.response.id")),
+        model=_word(payload.get("gen_ai.response.model")),
+        usage=Usage.model_validate(usage) if isinstance(usage, dict) else None,
+        cost_usd=cost if isinstance(cost, (int, float)) and 0 <= cost < math.inf else None,
+        tier=tier_of(payload),
+    )
+
+
+def tier_of(payload: Mapping[str, Any]) -> str | None:
+    """The service tier that a response was served at, where its record says so."""
+    raw = payload.get("usage_raw")
+    inside = raw.get("service_tier") if isinstance(raw, Mapping) else None
+    return next((tier for name in _TIERS if (tier := _word(payload.get(name)))), None) or _word(inside)
+
+
+def _word(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 class _Call:
@@ -115,6 +158,7 @@ class _Call:
                     "usage": usage,
                     "cost_usd": self._priced(usage, price) if cost is None else cost,
                     "charged": _may_be_charged(self.answer),
+                    "tier": tier_of(self.answer),
                 }
             )
         elif not self.failed and (not self.attempts or self.attempts[-1].get("error")):

@@ -37,6 +37,7 @@ class _Call:
     executed: list[Call]
     order: int  # among calls that began at the same time
     exception: Any = None
+    tier: Any = None
 
 
 @dataclass
@@ -69,6 +70,7 @@ class ModelLog:
                 "gen_ai.provider.name": call.op.partition(".")[0] or None,
                 "gen_ai.response.model": call.model,
                 "gen_ai.response.id": call.response,
+                "openai.response.service_tier": call.tier,
                 "usage_raw": call.usage,
                 "ended": call.ended,
                 "error": call.exception,
@@ -133,6 +135,7 @@ def _add_weave(log: ModelLog, call: Mapping[str, Any], number: int) -> None:
             executed=_answers(output),
             order=-number,  # the newest stands first
             exception=call.get("exception"),
+            tier=output.get("service_tier"),
         ),
     )
 

@@ -221,6 +221,7 @@ def _steps(span: _Span) -> Iterator[Step]:
     usage = {key: value for key, value in own.items() if key.startswith(_USAGE)}
     payload: dict[str, Any] = {"name": span.name, "ended": span.end}
     payload |= {key: value for key, value in own.items() if key.startswith("gen_ai.") and not key.startswith(_USAGE)}
+    payload |= {key: value for key, value in own.items() if key.endswith(".service_tier")}
     payload.setdefault("gen_ai.response.model", own.get("gen_ai.request.model"))
     payload.setdefault("gen_ai.provider.name", own.get("gen_ai.system"))
     if usage:

@@ -52,6 +52,7 @@ class Span(Record):
     model: str | None = None
     usage: Usage | None = None
     cost_usd: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    tier: str | None = None  # how it was served, by the service's own word ("batch", "priority"); None: not said
     charged: bool = True  # False for an answer from a local cache, or a call known not to be billed
 
 
