@@ -31,13 +31,16 @@ from harness.adaptive.bank import Alternative, Bank, prior_bank
 from harness.adaptive.calibration.appraise_fit import report_fit
 from harness.adaptive.calibration.candidate import Fitted, fit_candidate
 from harness.adaptive.calibration.cells import Cells, Counts
+from harness.adaptive.calibration.item_prior import ItemPrior
 from harness.adaptive.calibration.items import REVERSED, item_covariance, not_estimable, reversed_items
 from harness.adaptive.calibration.likelihood import Parameters
 from harness.adaptive.calibration.model_choice import (
     ROUGH,
     Scored,
     allowed_candidates,
+    gone_too_far,
     hidden_cells,
+    may_tell_kinds,
     mean_scores,
     score_candidate,
     simplest_within_one_error,
@@ -92,6 +95,7 @@ class _Choice:
     """The model to fit, its start, and the candidates that were scored on the `hidden` cells (none if not needed)."""
 
     dims: Candidate
+    kinds: int
     first: Posterior | None
     scored: tuple[Scored, ...]
     hidden: Counts
@@ -126,7 +130,7 @@ def calibrate(
     candidates = _candidates(history, settings, start, notes)
     first = None if start is None else _from_start(history, start, candidates[0])
     choice = _choose(history, candidates, settings, first)
-    fitted = fit_candidate(history.counts, choice.dims, settings, choice.first)
+    fitted = fit_candidate(history.counts, choice.dims, replace(settings, kinds=choice.kinds), choice.first)
     calibration = _assemble(history, fitted, responses.sha256, settings, tuple(notes))
     bank = calibration.bank
     if len(candidates) > 1 and choice.scored:
@@ -199,13 +203,17 @@ def _choose(
     """The model to fit and where to start it, by the cells hidden from `_Choice.scored`."""
     hide = hidden_cells(history.counts, history.run_ids, history.item_ids, settings.seed, settings.held_out_share)
     shown, hidden = history.counts.where(~hide), history.counts.where(hide)
-    if not hide.any() or (len(candidates) == 1 and not settings.report):
-        return _Choice(candidates[0], first, (), hidden)
-    scored = [score_candidate(shown, hidden, dims, settings, first) for dims in candidates]
-    position = simplest_within_one_error([one.by_run for one in scored])
-    return _Choice(
-        candidates[position], first if first is not None else scored[position].fitted.posterior, tuple(scored), hidden
-    )
+    nothing_to_choose = len(candidates) == 1 and not may_tell_kinds(candidates[0], settings)
+    if not hide.any() or (nothing_to_choose and not settings.report):
+        return _Choice(candidates[0], 1, first, (), hidden)
+    scored: list[Scored] = []
+    for dims in candidates:
+        scored.append(score_candidate(shown, hidden, dims, settings, first))
+        if gone_too_far([one.by_run for one in scored]):
+            break
+    chosen = scored[simplest_within_one_error([one.by_run for one in scored])]
+    start = first if first is not None else chosen.plain
+    return _Choice(chosen.dims, chosen.kinds, start, tuple(scored), hidden)
 
 
 def _assemble(
@@ -276,7 +284,7 @@ def _alternatives(history: _History, choice: _Choice, settings: CalibrationSetti
     rough = replace(settings, tolerance=ROUGH * settings.tolerance)
     for weight, one in kept:
         if one.dims != choice.dims:
-            fitted = fit_candidate(history.counts, one.dims, rough, one.fitted.posterior)
+            fitted = fit_candidate(history.counts, one.dims, replace(rough, kinds=one.kinds), one.plain)
             bank = _assemble(history, fitted, "", settings, ()).bank
             found.append(Alternative(float(weight / total), bank))
     return tuple(found)
@@ -299,7 +307,7 @@ def _from_start(history: _History, start: Calibration | Bank, dims: Candidate) -
     theta_covariance = np.tile(bank.prior_covariance, (len(history.run_ids), 1, 1))
     off = item - item.mean(axis=0)
     prior = (off.T @ off + item_covariance.sum(axis=0)) / len(item) + 1e-6 * np.eye(d + 1)
-    unsettled = Posterior(theta, theta_covariance, item, item_covariance, item.mean(axis=0), prior)
+    unsettled = Posterior(theta, theta_covariance, item, item_covariance, ItemPrior.gaussian(item.mean(axis=0), prior))
     posterior = settle_runs(history.counts.cells(), unsettled)
     if isinstance(start, Bank):
         return posterior

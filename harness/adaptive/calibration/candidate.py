@@ -14,8 +14,9 @@ import numpy as np
 from harness.adaptive.arrays import FloatArray
 from harness.adaptive.calibration.cells import Block, Cells, Counts
 from harness.adaptive.calibration.fit import fit_map
-from harness.adaptive.calibration.item_prior import Hyperprior
+from harness.adaptive.calibration.item_prior import ItemPrior
 from harness.adaptive.calibration.items import EMPTY, SINGLE, difficulty_given, not_estimable
+from harness.adaptive.calibration.learning import Hyperprior
 from harness.adaptive.calibration.likelihood import Objective, Parameters, centre_difficulty
 from harness.adaptive.calibration.posterior import (
     Posterior,
@@ -65,7 +66,9 @@ def fit_candidate(
     if settings.method == "map":
         return _fit_map(cells, d, rasch, settings, start)
     hyperprior = Hyperprior(settings.priors.specific_sd).for_runs(counts.effective_runs)
-    how = VariationalSettings(hyperprior, settings.max_iterations, _STEEPEST_OF_MANY * settings.tolerance)
+    how = VariationalSettings(
+        hyperprior, settings.kinds, settings.max_iterations, _STEEPEST_OF_MANY * settings.tolerance
+    )
     fit = fit_variational(cells, d, rasch, how, start)
     held_out = {column: why for column, why in not_estimable(cells).items() if why in (EMPTY, SINGLE)}
     fitted = Fitted(fit.posterior, held_out, rasch, 0.0, fit.convergence)
@@ -110,7 +113,6 @@ def _fit_map(cells: Cells, d: int, rasch: bool, settings: CalibrationSettings, s
         np.zeros((len(theta), d, d)),
         item,
         np.zeros((cells.n_items, d + 1, d + 1)),
-        np.zeros(d + 1),
-        np.eye(d + 1),
+        ItemPrior.gaussian(np.zeros(d + 1), np.eye(d + 1)),
     )
     return Fitted(known, held_out, rasch, fit.loss, fit.convergence)

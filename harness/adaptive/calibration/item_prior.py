@@ -1,75 +1,93 @@
-"""What variational calibration learns besides runs and items: the prior of an item and the scale of the abilities. The
-equations are in `variational`.
+"""The learnt prior of an item's parameters φ = (α, β): one Gaussian, or a mixture of them.
+
+    φ_i ~ Σ_k π_k N(a_k, Ω_k)
+
+Items come in kinds: those that ask for one skill load alike, and not at all on other skills. A single Gaussian must be
+as wide as all kinds together; a mixture draws an item towards its own kind, so that fewer runs tell what it measures.
+In the variational posterior an item belongs to k with the share (Bishop 2006, "Pattern Recognition and Machine
+Learning", section 10.2)
+
+    r_ik ∝ π_k |Ω_k|^(−1/2) exp(−½ (μ_i − a_k)ᵀ Ω_k⁻¹ (μ_i − a_k) − ½ tr Ω_k⁻¹ V_i)
+
+and has the prior precision Σ_k r_ik Ω_k⁻¹ with the linear term Σ_k r_ik Ω_k⁻¹ a_k.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.cluster.vq import kmeans2
 
-from harness.adaptive.calibration.posterior import Posterior
+from harness.adaptive.arrays import FloatArray
 
-_VARIANCE_FLOOR = 1e-4
-_STEEPEST = 4.0  # root mean square loading of the items: beyond, outcomes are a step of θ and the scale says nothing
-_SETTLED_RUNS = 50.0
+_STARTS = 8
+_LEAST_WEIGHT = 1e-12
 
 
-@dataclass(frozen=True)
-class Hyperprior:
-    """Inverse Wishart on the covariance of the loadings: centre `loading_sd`² I, worth the share `weight` of the items.
-
-    The weight is what keeps separable items (few runs, or many copies of few) from running away with the scale: under
-    0.2 the real histories that hold each run five times did. The centre is what a few runs rest on; with many it would
-    keep axes alive that the history has no use for, so `for_runs` lowers it.
+@dataclass(frozen=True, eq=False)
+class ItemPrior:
+    """`weight` (K,), `mean` (K, d+1), `covariance` (K, d+1, d+1), and the `common` width (d+1, d+1) that the kinds' are
+    drawn towards: the covariance itself where K = 1.
     """
 
-    loading_sd: float = 0.4
-    weight: float = 0.2
+    weight: FloatArray
+    mean: FloatArray
+    covariance: FloatArray
+    common: FloatArray
 
-    def for_runs(self, n_runs: float) -> Hyperprior:
-        """The same with its centre at `loading_sd` √(50/R), where R > 50."""
-        return replace(self, loading_sd=self.loading_sd * min(1.0, (_SETTLED_RUNS / max(n_runs, 1.0)) ** 0.5))
+    @classmethod
+    def gaussian(cls, mean: FloatArray, covariance: FloatArray) -> ItemPrior:
+        """One kind: `mean` (d+1,), `covariance` (d+1, d+1)."""
+        return cls(np.ones(1), mean[None], covariance[None], covariance)
+
+    @property
+    def kinds(self) -> int:
+        """K."""
+        return len(self.weight)
+
+    def turned(self, turn: FloatArray) -> ItemPrior:
+        """That of turn · φ, `turn` (d+1, d+1)."""
+        return ItemPrior(self.weight, self.mean @ turn.T, turn @ self.covariance @ turn.T, turn @ self.common @ turn.T)
+
+    def shares(self, item: FloatArray, covariance: FloatArray) -> FloatArray:
+        """r, (N, K), of items with μ = `item` (N, d+1) and V = `covariance` (N, d+1, d+1); rows sum to 1."""
+        if self.kinds == 1:
+            return np.ones((len(item), 1))
+        precision = np.linalg.inv(self.covariance)
+        root = np.linalg.cholesky(precision)
+        n_items, width = item.shape
+        square = np.stack(
+            [(((item - mean) @ own) ** 2).sum(axis=1) for mean, own in zip(self.mean, root, strict=True)], axis=1
+        )
+        square += covariance.reshape(n_items, width * width) @ precision.reshape(self.kinds, width * width).T
+        halves = np.log(np.einsum("kii->ki", root)).sum(axis=1)  # of log |Ω⁻¹|
+        logs = np.log(np.maximum(self.weight, _LEAST_WEIGHT)) + halves - 0.5 * square
+        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def pulls(self, item: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Prior precision (n, d+1, d+1) and its linear term (n, d+1); n = 1 where all items have the same, else N."""
+        precision = np.asarray(np.linalg.inv(self.covariance), dtype=np.float64)
+        linear = np.asarray((precision @ self.mean[:, :, None])[:, :, 0], dtype=np.float64)
+        if self.kinds == 1:
+            return precision, linear
+        shares = self.shares(item, covariance)
+        return np.asarray(np.tensordot(shares, precision, axes=1)), np.asarray(shares @ linear)
 
 
-def learn_prior(now: Posterior, hyperprior: Hyperprior, rasch: bool) -> Posterior:
-    """`now` with a and Ω at their best given q.
-
-    With Σ = Σ_i V_i + (μ_i − a)(μ_i − a)ᵀ: Ω_αα = (Σ_αα + ρN s² I)/(N + ρN), and β given α has the regression and
-    residual variance of Σ, on which there is no hyperprior. Rasch: Ω is diagonal, that of α next to nothing.
+def split(prior: ItemPrior, item: FloatArray, kinds: int, seed: int = 0) -> ItemPrior:
+    """A first mixture of so many kinds for items at `item` (N, d+1), N ≥ kinds: the best of eight k-means (seeded), in
+    units of the spread of `prior`; each kind begins a quarter as wide.
     """
-    n_items, d = len(now.item), now.d
-    mean = now.item.mean(axis=0)
-    off = now.item - mean
-    scatter = off.T @ off + now.item_covariance.sum(axis=0)
-    covariance = np.diag(np.maximum(np.diag(scatter) / n_items, _VARIANCE_FLOOR))
-    if not rasch:
-        weight = hyperprior.weight * n_items
-        loading = (scatter[:d, :d] + weight * hyperprior.loading_sd**2 * np.eye(d)) / (n_items + weight)
-        slope = np.linalg.solve(scatter[:d, :d], scatter[:d, d])
-        residual = max(float(scatter[d, d] - slope @ scatter[:d, d]) / n_items, _VARIANCE_FLOOR)
-        # Perfectly ordered histories are separable for any scale; here their scale ends.
-        largest = float(np.linalg.eigvalsh(loading)[-1])
-        loading *= min(1.0, _STEEPEST**2 / largest)
-        mean[:d] *= min(1.0, _STEEPEST / max(float(np.linalg.norm(mean[:d])), 1e-300))
-        covariance[:d, :d] = loading
-        covariance[:d, d] = covariance[d, :d] = loading @ slope
-        covariance[d, d] = residual + slope @ loading @ slope
-    return replace(now, prior_mean=mean, prior_covariance=covariance)
-
-
-def fold_runs(now: Posterior, hyperprior: Hyperprior, rasch: bool) -> Posterior:
-    """`now` with the mean and the covariance of the runs folded into the items (`variational`: L and m̄)."""
-    n_runs, d = now.theta.shape
-    shift = now.theta.mean(axis=0)
-    off = now.theta - shift
-    square = (now.theta_covariance.sum(axis=0) + off.T @ off) / n_runs
-    if not rasch:
-        weight = hyperprior.weight * len(now.item)
-        held = weight * hyperprior.loading_sd**2 * np.linalg.inv(now.prior_covariance[:d, :d])
-        square = (n_runs * square + held) / (n_runs + weight)
-    # The symmetric root turns the axes least, so the rows' last directions stay comparable.
-    size, axes = np.linalg.eigh((square + square.T) / 2.0)
-    if float(np.mean(now.item[:, :d] ** 2) * d) > _STEEPEST**2:
-        size = np.minimum(size, 1.0)
-    return now.change_axes((axes * np.sqrt(size)) @ axes.T, shift)
+    root = np.linalg.cholesky(np.linalg.inv(prior.common))
+    whitened = (item - item.mean(axis=0)) @ root
+    found: list[tuple[float, FloatArray]] = []
+    for start in range(_STARTS):
+        centres, label = kmeans2(whitened, kinds, seed=seed + start, minit="++", missing="warn")
+        found.append((float(((whitened - centres[label]) ** 2).sum()), label))
+    member = np.eye(kinds)[min(found, key=lambda one: one[0])[1]]
+    count = member.sum(axis=0)
+    mean = member.T @ item / np.maximum(count, 1.0)[:, None]
+    narrow = prior.common / 4.0
+    return ItemPrior(count / len(item), mean, np.tile(narrow, (kinds, 1, 1)), narrow)

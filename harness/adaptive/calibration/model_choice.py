@@ -15,21 +15,28 @@ from harness.adaptive.calibration.settings import CalibrationSettings, Candidate
 from harness.adaptive.errors import CalibrationError
 from harness.adaptive.keys import mix, name_keys, seeded_keys, uniforms
 
-ROUGH = 3.0  # comparing models needs no more
+ROUGH = 10.0  # comparing models needs no more
 _STACKING_STEPS = 500
 _STACKING_TOLERANCE = 1e-6
 _SURE = 1e-9
+_AT_LEAST = 4  # candidates scored before the search may end
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
     """A candidate fitted to the shown cells, the held-out log-likelihood of each run (R,), and the probability it gives
-    each hidden cell (h,)."""
+    each hidden cell (h,). `plain` is the posterior with one kind of items, from which others may start."""
 
     dims: Candidate
     fitted: Fitted
+    plain: Posterior
     by_run: FloatArray
     probability: FloatArray
+
+    @property
+    def kinds(self) -> int:
+        """How many kinds of items its prior tells apart."""
+        return self.fitted.posterior.prior.kinds
 
 
 def hidden_cells(counts: Counts, run_ids: Sequence[str], item_ids: Sequence[str], seed: int, share: float) -> BoolArray:
@@ -58,12 +65,28 @@ def allowed_candidates(settings: CalibrationSettings, n_runs: int) -> list[Candi
 def score_candidate(
     shown: Counts, hidden: Counts, dims: Candidate, settings: CalibrationSettings, start: Posterior | None = None
 ) -> Scored:
-    """`dims` fitted to `shown` (more roughly) from `start`, and asked for `hidden`."""
-    fitted = fit_candidate(shown, dims, replace(settings, tolerance=ROUGH * settings.tolerance), start)
+    """`dims` fitted to `shown` (more roughly) from `start`, and asked for `hidden`: with kinds of items if these are
+    worth it.
+    """
+    rough = replace(settings, tolerance=ROUGH * settings.tolerance)
+    fitted = fit_candidate(shown, dims, replace(rough, kinds=1), start)
+    plain = _scored(hidden, dims, fitted, fitted.posterior)
+    if not may_tell_kinds(dims, settings):
+        return plain
+    mixed = _scored(hidden, dims, fit_candidate(shown, dims, rough, fitted.posterior), fitted.posterior)
+    return (plain, mixed)[simplest_within_one_error([plain.by_run, mixed.by_run])]
+
+
+def may_tell_kinds(dims: Candidate, settings: CalibrationSettings) -> bool:
+    """Whether a mixture of kinds of items is to be tried."""
+    return settings.method == "variational" and settings.kinds > 1 and dims != "rasch" and dims > 1
+
+
+def _scored(hidden: Counts, dims: Candidate, fitted: Fitted, plain: Posterior) -> Scored:
     cells = hidden.sparse_cells()
     probability = [fitted.probability(block) for block in cells.blocks]
     by_run = log_likelihood(fitted, cells)
-    return Scored(dims, fitted, by_run, np.concatenate(probability) if probability else np.zeros(0))
+    return Scored(dims, fitted, plain, by_run, np.concatenate(probability) if probability else np.zeros(0))
 
 
 def simplest_within_one_error(by_run: Sequence[FloatArray]) -> int:
@@ -82,6 +105,12 @@ def simplest_within_one_error(by_run: Sequence[FloatArray]) -> int:
         if totals[best] - totals[position] <= error:
             return position
     return best
+
+
+def gone_too_far(by_run: Sequence[FloatArray]) -> bool:
+    """Whether the last of the candidates, from simple to rich, is under the best total."""
+    totals = [float(gains.sum()) for gains in by_run]
+    return len(totals) > _AT_LEAST and totals[-1] < max(totals)
 
 
 def stacking_weights(hidden: Counts, probabilities: Sequence[FloatArray]) -> FloatArray:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.adaptive.arrays import FloatArray, sigmoid
+from harness.adaptive.calibration.item_prior import ItemPrior
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,15 +19,14 @@ class Posterior:
     """q(θ_r) = N(`theta`, `theta_covariance`), q(α_i, β_i) = N(`item`, `item_covariance`), all independent.
 
     `theta` (R, d), `theta_covariance` (R, d, d), `item` (N, d+1) with β last, `item_covariance` (N, d+1, d+1).
-    `prior_mean` (d+1,) and `prior_covariance` (d+1, d+1) are the learnt prior of an item.
+    `prior` is the learnt one of an item.
     """
 
     theta: FloatArray
     theta_covariance: FloatArray
     item: FloatArray
     item_covariance: FloatArray
-    prior_mean: FloatArray
-    prior_covariance: FloatArray
+    prior: ItemPrior
 
     @property
     def d(self) -> int:
@@ -44,8 +44,7 @@ class Posterior:
             theta_covariance=inverse @ self.theta_covariance @ inverse.T,
             item=self.item @ turn.T,
             item_covariance=turn @ self.item_covariance @ turn.T,
-            prior_mean=turn @ self.prior_mean,
-            prior_covariance=turn @ self.prior_covariance @ turn.T,
+            prior=self.prior.turned(turn),
         )
 
 

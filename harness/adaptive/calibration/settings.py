@@ -18,6 +18,9 @@ class CalibrationSettings:
     """`dims`: d ≥ 1, "rasch" (d = 1, one α for all), or "auto": by held-out likelihood among `candidates`, which go
     from simple to rich; the simplest within one standard error of the best is taken.
 
+    `kinds`: the most kinds of items that the prior of an item may tell apart (`item_prior`), from two abilities on;
+    it tells any apart only where that predicts the hidden cells better by more than one standard error.
+
     `method`: "variational" (`variational`) or "map" (`likelihood`).
     `held_out_share` of the cells is hidden to score candidates, drawn by `seed`, run and item name.
     `average`: with "auto", keep the other candidates that held-out likelihood gives a weight, as
@@ -32,10 +35,11 @@ class CalibrationSettings:
     dims: Dims = "auto"
     seed: int = 0
     priors: Priors = field(default_factory=Priors)
-    candidates: tuple[Candidate, ...] = ("rasch", 1, 2, 3, 5)
+    candidates: tuple[Candidate, ...] = ("rasch", 1, 2, 3, 5, 8, 12)
     held_out_share: float = 0.15
     min_runs_2pl: int = 8
     max_iterations: int = 1000
+    kinds: int = 8
     tolerance: float = 1e-3
     method: Method = "variational"
     average: bool = True
@@ -55,6 +59,8 @@ class CalibrationSettings:
                 place="held_out_share, max_iterations, tolerance",
                 remedy="Give a share in (0, 1), at least one iteration and a tolerance above 0",
             )
+        if self.kinds < 1:
+            raise CalibrationError(f"{self.kinds} kinds of items", place="kinds", remedy="Give at least 1")
         for name in ("half_life_days", "window_days"):
             days = getattr(self, name)
             if days is not None and not (0 < days < float("inf")):

@@ -4,6 +4,8 @@ The model is that of `likelihood`. With x_r = (θ_r, −1) and φ_i = (α_i, β_
 
     P(pass) = σ(φ_i·x_r),      θ_r ~ N(0, I),      φ_i ~ N(a, Ω),      q = Π_r N(θ_r; m_r, S_r) Π_i N(φ_i; μ_i, V_i)
 
+(or a mixture of Gaussians in place of N(a, Ω): see below).
+
 In q the logit of a cell has mean and variance z̄ = μ·x̄ and v = Σ E[φφᵀ]∘E[xxᵀ] − z̄², hence, with κ = 1/√(1 + πv/8),
 the expected probability p̄ = σ(κz̄) and its slope w = κ p̄(1 − p̄) (MacKay 1992, equation 10). The stationary point of
 the Gaussian evidence bound (Opper & Archambeau 2009, "The variational Gaussian approximation revisited", equations
@@ -18,10 +20,11 @@ Jaakkola & Jordan would be monotone, but its weight exceeds σ' threefold at |z|
 known than they are; held-out likelihood was worse on every matrix tried.)
 
 Learnt at every pass, by empirical Bayes:
-- a and Ω are the mean and covariance of q over the items. A direction of θ that the history does not need loses its
-  loadings (automatic relevance determination in any rotation), so a superfluous axis costs little. On the loadings Ω
-  has an inverse Wishart prior, s² I with the weight of a share ρ of the items (`Hyperprior`): with few runs, or many
-  copies of few, some items are separable, and their scale would run away.
+- the prior of an item. Of one kind: a and Ω are the mean and covariance of q over the items. A direction of θ that the
+  history does not need loses its loadings (automatic relevance determination in any rotation), so a superfluous axis
+  costs little. Of several kinds (`item_prior`, from the fit with one): Ω⁻¹ and Ω⁻¹ a above are the item's own, by its
+  shares in the kinds. On the loadings Ω has an inverse Wishart prior, s² I with the weight of a share ρ of the items
+  (`Hyperprior`): with few runs, or many copies of few, some items are separable, and their scale would run away.
 - the mean and covariance of the runs are folded into the items (parameter expansion: Liu, Rubin & Wu 1998) by
   θ = Lθ' + m̄ with L² = (R C + ρN s² Ω_αα⁻¹)/(R + ρN), C = mean of S_r + (m_r − m̄)(m_r − m̄)ᵀ: the stationary scale
   of bound and hyperprior together, in one step instead of hundreds.
@@ -37,7 +40,8 @@ import numpy as np
 
 from harness.adaptive.arrays import FloatArray, sigmoid
 from harness.adaptive.calibration.cells import Block, Cells
-from harness.adaptive.calibration.item_prior import Hyperprior, fold_runs, learn_prior
+from harness.adaptive.calibration.item_prior import ItemPrior, split
+from harness.adaptive.calibration.learning import Hyperprior, fold_runs, learn_prior
 from harness.adaptive.calibration.posterior import (
     Posterior,
     moment_features,
@@ -49,6 +53,7 @@ from harness.adaptive.calibration.start import starting_point
 from harness.adaptive.provenance import Convergence
 
 _LONGEST_STEP = 1.0
+_COARSER_BY_KINDS, _COARSEST = 10.0, 0.1
 _LEAST_DAMPING, _RECOVERY = 1.0 / 16.0, 1.3
 _START_RUN_VARIANCE, _START_ITEM_VARIANCE = 0.2, 0.05
 _START_LOADING_VARIANCE, _START_DIFFICULTY_VARIANCE = 0.25, 4.0
@@ -56,9 +61,10 @@ _START_LOADING_VARIANCE, _START_DIFFICULTY_VARIANCE = 0.25, 4.0
 
 @dataclass(frozen=True)
 class VariationalSettings:
-    """The hyperprior on loadings, and when to stop (as in `Convergence`)."""
+    """The hyperprior on loadings, how many `kinds` of items to tell apart, and when to stop (as in `Convergence`)."""
 
     hyperprior: Hyperprior = field(default_factory=Hyperprior)
+    kinds: int = 1
     max_iterations: int = 1000
     tolerance: float = 1e-3
 
@@ -97,6 +103,17 @@ def fit_variational(
     now = start if start is not None else _from_data(cells, d, rasch)
     if cells.n_runs == 0 or cells.n_items == 0:
         return VariationalFit(now, Convergence(True, 0, 0.0, settings.tolerance))
+    if rasch or settings.kinds == 1:
+        return _iterate(cells, now, rasch, settings)
+    if now.prior.kinds == 1:
+        now = _iterate(cells, now, rasch, settings).posterior
+        now = replace(now, prior=split(now.prior, now.item, min(settings.kinds, cells.n_items)))
+    # Where kinds overlap, items move between them for long without a probability changing.
+    coarser = max(settings.tolerance, min(_COARSER_BY_KINDS * settings.tolerance, _COARSEST))
+    return _iterate(cells, now, rasch, replace(settings, tolerance=coarser))
+
+
+def _iterate(cells: Cells, now: Posterior, rasch: bool, settings: VariationalSettings) -> VariationalFit:
     runs = _Rows(now.theta, now.theta_covariance, np.ones(cells.n_runs), np.zeros_like(now.theta))
     items = _Rows(now.item, now.item_covariance, np.ones(cells.n_items), np.zeros_like(now.item))
     iterations, steepest = 0, float("inf")
@@ -137,7 +154,7 @@ def _from_data(cells: Cells, d: int, rasch: bool) -> Posterior:
         prior_mean = item.mean(axis=0)
     if rasch:
         item_covariance[:, 0, :] = item_covariance[:, :, 0] = 0.0
-    return Posterior(theta, run_covariance, item, item_covariance, prior_mean, prior_covariance)
+    return Posterior(theta, run_covariance, item, item_covariance, ItemPrior.gaussian(prior_mean, prior_covariance))
 
 
 def _run_pass(cells: Cells, now: Posterior, runs: _Rows) -> tuple[_Rows, FloatArray, FloatArray]:
@@ -203,10 +220,10 @@ def _run_equations(
 
 def _item_step(now: Posterior, precision: FloatArray, linear: FloatArray, items: _Rows, rasch: bool) -> _Rows:
     """All items moved once; under Rasch only β moves and α counts as known."""
-    prior_precision = np.linalg.inv(now.prior_covariance)
+    prior_precision, prior_linear = now.prior.pulls(now.item, now.item_covariance)
     before = replace(items, mean=now.item, covariance=now.item_covariance)
     full = symmetric(precision, now.d + 1) + prior_precision
-    target = linear + prior_precision @ now.prior_mean
+    target = linear + prior_linear
     if not rasch:
         return _newton(before, full, target)
     free = slice(1, 2)

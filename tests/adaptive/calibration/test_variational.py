@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from harness.adaptive import CalibrationSettings, Responses, calibrate, simulate_population
 from harness.adaptive.calibration.cells import Counts
-from harness.adaptive.calibration.item_prior import Hyperprior
+from harness.adaptive.calibration.item_prior import ItemPrior
+from harness.adaptive.calibration.learning import Hyperprior
 from harness.adaptive.calibration.orientation import canonical_posterior
 from harness.adaptive.calibration.posterior import Posterior, moment_features, pass_probability, symmetric
 from harness.adaptive.calibration.variational import VariationalSettings, fit_variational
@@ -66,12 +67,12 @@ def test_the_fit_solves_the_equations_it_states(dims: int | str) -> None:
     x = np.column_stack([q.theta, -np.ones(40)])
     second = np.einsum("ri,rj->rij", x, x)
     second[:, :d, :d] += q.theta_covariance
-    prior = np.linalg.inv(q.prior_covariance)
+    prior = np.linalg.inv(q.prior.covariance[0])
     for i in range(30):
         precision = prior + np.einsum("r,rij->ij", weight[:, i], second)
-        linear = prior @ q.prior_mean + ((pull[:, i] + weight[:, i] * mean[:, i])[:, None] * x).sum(axis=0)
+        linear = prior @ q.prior.mean[0] + ((pull[:, i] + weight[:, i] * mean[:, i])[:, None] * x).sum(axis=0)
         assert solved(precision, linear, q.item[i], q.item_covariance[i])
-    np.testing.assert_allclose(q.prior_mean, q.item.mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(q.prior.mean[0], q.item.mean(axis=0), atol=1e-9)
     np.testing.assert_allclose(q.theta.mean(axis=0), 0, atol=1e-9)
 
 
@@ -95,8 +96,7 @@ def test_a_change_of_axes_changes_no_logit(seed: int, d: int) -> None:
         theta_covariance=spread(7, d),
         item=rng.normal(size=(9, d + 1)),
         item_covariance=spread(9, d + 1),
-        prior_mean=rng.normal(size=d + 1),
-        prior_covariance=spread(1, d + 1)[0],
+        prior=ItemPrior.gaussian(rng.normal(size=d + 1), spread(1, d + 1)[0]),
     )
     raw = rng.random(7)
     basis = rng.normal(size=(d, d)) + 2 * np.eye(d)
