@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -267,6 +268,29 @@ def test_tau_benchs_archive_reproduces_every_recorded_reward(tmp_path: Path) -> 
     assert report["bounds"] == [0.42, 0.445]
     assert report["reproduced"] == {"recorded": 195, "compared": 195, "same": 195, "moved": {}}
     assert ended.code == 3  # five were never graded, and the rule grades no episode without an end
+
+
+@needs_airline
+def test_what_is_restored_is_what_the_true_record_says(tmp_path: Path) -> None:
+    """Action lists whose grading went wrong or missing, derived from tau-bench's own archive: that has the truth."""
+    truth = {}
+    for value in json.loads(gzip.decompress((AIRLINE / "v1/gpt-4o-airline.json.gz").read_bytes())):
+        truth[str(value["task_id"]), value["trial"]] = "passed" if value["reward"] else "failed"
+    tasks, executed = AIRLINE / "v1/tasks.json", AIRLINE / "v1/gpt-4o-airline.json.gz"
+    asked = ("--environment", "airline@v1", "--environment-data", AIRLINE, "--mode", "normal", "--json")
+    rule = ("--grader", "tau-bench@718ffa1+without-end", "--data", tasks, "--restore-ungraded")
+    path = AIRLINE / "hal/hal_like_taken_actions.json.gz"
+    report = assay("replay", path, *asked, *rule, "--reference", tasks, "--executed", executed).json
+    restored = [row for row in report["episodes"] if row["restored"] is not None]
+    assert len(restored) == report["restored"]["restored"] == 21
+    assert all(row["restored"] == truth[row["task"], row["repeat"]] for row in restored)
+    assert not any(row["recorded"] in ("passed", "failed") for row in restored)
+    kept = [line for line in report["restored"]["strata"] if line["ungraded"] and not line["restored"]]
+    assert [(line["write_required"], line["agree"], line["graded"], line["ungraded"]) for line in kept] == [
+        (True, 40, 40, 16)  # 40 of 40 bear out 0.928, not 0.95: they stay in the interval
+    ]
+    before, after = report["restored"]["before"], report["restored"]["after"]
+    assert before[0] < after[0] < after[1] < before[1]
 
 
 def test_invalid_reasons_are_words_of_the_record() -> None:
