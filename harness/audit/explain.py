@@ -85,7 +85,7 @@ def _diff(store: EvidenceStore, green: Side | None, red: Side | None) -> str:
 
 def _with_trial(store: EvidenceStore, side: Side) -> Side:
     trials, cause = side.evidence.trials, side.evidence.cause
-    telling = next(iter(trials), None)
+    telling = next((one.trial for one in side.evidence.survivors), next(iter(trials), None))
     if cause is not None and side.evidence.sentinel is Sentinel.GOLD:
         results = ((trial, store.trial(trial).result) for trial in trials)
         red = (trial for trial, result in results if result is None or result.outcome is not Outcome.PASSED)

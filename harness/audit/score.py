@@ -16,9 +16,10 @@ from harness.audit.table import Judging, availability
 from harness.protocols import EvidenceStore
 from harness.records.audit import Availability, Cause, Cycle, Policy, Table
 from harness.records.base import digest_of
+from harness.records.grade import TrialResult
 from harness.records.run import RunRow, TrialRow
 from harness.records.score import Score, TaskScore, TaskState
-from harness.records.vocabulary import Outcome
+from harness.records.vocabulary import Outcome, Reason
 from harness.store.flat import agent_name
 
 # The estimated rate of an adaptive run over those of its tasks that are not left out: value, lower, upper, method.
@@ -83,19 +84,38 @@ def _covers(table: Table, row: RunRow) -> bool:
     return digest_of(sorted((task, versions[task]) for task in row.config.tasks)) == row.config.suite_version
 
 
-def counted(row: RunRow, trials: tuple[TrialRow, ...]) -> dict[str, Counted]:
-    """Every planned task of a run, how its last attempts ended; of an adaptive run those that were started."""
+def own_memory(tasks: Mapping[str, Availability]) -> frozenset[str]:
+    """Tasks whose tests run out of memory by the agent's doing: gold passed under the same limit, not near it."""
+    return frozenset(
+        name
+        for name, found in tasks.items()
+        if found.available
+        and any(use.name == "memory" for use in found.uses)
+        and not any(use.name == "memory" for use in found.at_risk)
+    )
+
+
+def counted(row: RunRow, trials: tuple[TrialRow, ...], own: Collection[str] = ()) -> dict[str, Counted]:
+    """Every planned task of a run, how its last attempts ended; of an adaptive run those that were started.
+
+    On tasks of `own` (see :func:`own_memory`) an attempt whose tests ran out of memory counts as failed.
+    """
     ended = settled(trials)
     found = {}
     for task in row.config.tasks:
         rows = ended.get(task, [])
         if row.config.adaptive is not None and not rows:
             continue
-        results = [one.result for one in rows if one.result is not None and one.result.outcome.graded]
+        ended_as = [one.result for one in rows if one.result is not None]
+        results = [one for one in ended_as if one.outcome.graded or (task in own and _ran_out(one))]
         passes = sum(result.outcome is Outcome.PASSED for result in results)
         version = rows[-1].task_version if rows else None
         found[task] = Counted(passes, len(results), max(row.config.repeats, len(rows)), version)
     return found
+
+
+def _ran_out(result: TrialResult) -> bool:
+    return result.reason is Reason.GRADER_MEMORY
 
 
 def score_run(
@@ -103,7 +123,8 @@ def score_run(
 ) -> Score:
     """The score of a run, complete or not. Raises StoreError for an unknown run or damaged evidence."""
     row = store.run(run)
-    tasks = counted(row, store.trials(row.run))
+    trials = store.trials(row.run)
+    tasks = counted(row, trials)
     history = read_history(store, row.config.suite)
     standing = standing_of(row, store, history, policy or Policy())
     whole = _over(row, store, tasks, (), estimator)
@@ -121,7 +142,14 @@ def score_run(
         states=tuple(_state(task, tasks.get(task), None) for task in row.config.tasks),
         notes=_notes(row, standing, history),
     )
-    return base if standing is None else _measured(base, row, store, tasks, standing, estimator)
+    if standing is None:
+        return base
+    own = own_memory(standing.tasks)
+    blamed = sum(one.task in own and one.result is not None and _ran_out(one.result) for one in trials)
+    if blamed:
+        said = f"the tests of {blamed} attempt(s) ran out of memory where gold was not near the limit: failed"
+        base = base.model_copy(update={"notes": (*base.notes, said)})
+    return _measured(base, row, store, counted(row, trials, own), standing, estimator)
 
 
 def _measured(

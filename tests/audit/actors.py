@@ -15,3 +15,5 @@ class Counting:
         number = int(episode.instruction.split()[-1])
         if number < int(episode.options["below"]) and str(number) not in str(episode.options.get("but", "")).split():
             await episode.sandbox.exec("echo 42 > /app/answer")
+        if "leave" in episode.options:
+            await episode.sandbox.exec(f"echo 1 > {episode.options['leave']}")

@@ -132,6 +132,22 @@ async def test_tasks_without_a_grade_are_fails_and_passes_in_the_interval(labora
     assert found.interval == (0.4, 0.6)
 
 
+@pytest.mark.parametrize(
+    ("gold_mb", "ungraded", "value", "interval"),
+    [(10, 0, 0.0, (0.0, 0.0)), (240, 2, None, (0.0, 1.0))],
+    ids=["gold is far from the limit", "gold is near it"],
+)
+async def test_tests_out_of_memory_are_judged_by_golds_use(
+    laboratory: Laboratory, gold_mb: int, ungraded: int, value: float | None, interval: tuple[float, float]
+) -> None:
+    laboratory.write(numbered(2))
+    laboratory.memory_bytes = gold_mb * 1024 * 1024  # of 256
+    assert (await laboratory.audit()).achievable == 2
+    found = score((await laboratory.run(below=2, leave="/app/hog")).run).score
+    assert (found.ungraded, found.failed, found.score, found.interval) == (ungraded, 2 - ungraded, value, interval)
+    assert ("the tests of 2 attempt(s) ran out of memory" in " ".join(found.notes)) == (ungraded == 0)
+
+
 async def test_an_adaptive_run_is_estimated_over_its_achievable_tasks(laboratory: Laboratory) -> None:
     """The agent passes the three tasks that are free and half of the others: without the free ones, about a half."""
     free = {f"free{n}": Files(do="Task 0", check=f"{PASS}\n") for n in range(3)}

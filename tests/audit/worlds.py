@@ -129,6 +129,8 @@ class Laboratory:
             if self.flips and self._tests % self.flips == 0:
                 process.files["/logs/verifier/reward.txt"] = b"0\n"
                 return 0
+            if "/app/hog" in process.files:  # what an agent left eats the memory of the tests
+                return process.exhaust_memory()
         if self.slow != 1.0 and (script := process.files.get("/solution/solve.sh", b"")).startswith(b"sleep "):
             seconds, rest = script.split(b"\n", 1)
             process.files["/solution/solve.sh"] = b"sleep %g\n%s" % (float(seconds[6:]) * self.slow, rest)
