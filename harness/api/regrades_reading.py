@@ -42,7 +42,7 @@ def stored_episode(store: SqliteStore, trial: TrialRow) -> StoredEpisode:
     if source is None:
         raise StoreError(
             f"trial {trial.trial} holds no episode of calls and answers",
-            remedy="a trial in a container is graded again from what its seal kept: leave --environment out",
+            remedy="a trial in a container is graded again by `assay regrade RUN`, without --environment",
         )
     format = str(store.run(trial.run).config.extra.get("import", {}).get("format", ""))
     episode = from_import(plan, events, format, store.blob)

@@ -8,6 +8,7 @@ since the share needs them, unless the environment itself fails.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -74,6 +75,8 @@ def replay_episode(
         run.reference(environment)
     except EnvironmentFault as fault:
         run.problem(run.at, Invalid.UNREACHABLE, str(fault))
+    except Exception as error:  # noqa: BLE001  # a plug-in may raise anything
+        run.problem(run.at, Invalid.UNREACHABLE, f"the environment raised {type(error).__name__}: {error}")
     return run.replayed()
 
 
@@ -262,7 +265,9 @@ def _succeeded(recorded: Step | None, answer: Answer, match: Match) -> bool:
 
 
 def _text(content: object) -> str:
-    return content if isinstance(content, str) else "" if content is None else str(content)
+    if isinstance(content, str):
+        return content
+    return "" if content is None else json.dumps(content)
 
 
 def _copied(value: object) -> object:

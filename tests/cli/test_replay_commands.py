@@ -184,6 +184,29 @@ def test_nothing_is_kept_when_that_is_asked_or_the_mode_was_wrong(tmp_path: Path
         assert list(kept_replays(opened, run)) == []
 
 
+def test_a_run_of_ours_replays_to_the_same_at_every_step(tmp_path: Path) -> None:
+    """The bundled conversations, with a user and without, each in the environment and mode that it recorded."""
+    store = ("--store", tmp_path / "store")
+    tasks = ("--task", "desk*/*", "--task", "bookings/*")
+    ran = assay("run", "--suite", "airline", "--solver", "reference", *tasks, *store)
+    assert ran.code == 0, ran.err
+    where = ("--environment", "recorded", "--mode", "recorded")
+    ended = assay("replay", "latest", *where, "--grader", "conversation@1", "--twice", *store, "--json")
+    assert ended.code == 0, ended.err
+    report = ended.json
+    counts = report["counts"]
+    planned = report["planned"]
+    assert report["valid"] == report["passed"] == planned > 10
+    assert counts["same"] == counts["compared"] == counts["steps"] > planned
+    # Both ends, and every call that wrote.
+    assert counts["checkpoints_same"] == counts["checkpoints"] >= 2 * planned + counts["required"]
+    assert set(report["header"]["mode"].split(", ")) == {"normal", "solo"}
+    assert report["reproduced"]["moved"] == {}
+    assert assay("verify", "latest", *store).code == 0
+    wrong = assay("replay", "latest", "--environment", "recorded", "--mode", "normal", *store, "--json")
+    assert wrong.json["invalid"] == {"mode": planned}  # a run of several modes was not recorded in one of them
+
+
 def test_recorded_is_for_runs_of_ours(tmp_path: Path) -> None:
     path = archive(tmp_path / "results.json", usual())
     ended = assay("replay", path, "--environment", DESK, "--mode", "recorded")

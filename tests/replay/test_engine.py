@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NoReturn
 
 import pytest
 
@@ -151,6 +152,23 @@ def test_an_environment_that_fails_ends_the_replay_there() -> None:
     assert found.fidelity.invalid_at == index_of(usual(), "book", 1)
     assert len(found.steps) == 2
     assert found.fidelity.steps == 6
+
+
+def test_an_environment_that_breaks_is_its_own_fault_and_no_verdict() -> None:
+    class Broken(Desk):
+        def open(self, opening: Opening) -> NoReturn:
+            raise ZeroDivisionError("by the lamp")
+
+    found = replayed(usual(), Broken())
+    assert found.fidelity.invalid is Invalid.UNREACHABLE
+    assert found.fidelity.detail == "the environment raised ZeroDivisionError: by the lamp"
+
+
+def test_an_answer_that_was_recorded_as_a_value_is_compared_as_its_json() -> None:
+    at = index_of(usual(), "balance") + 1
+    found = replayed(edited(usual(), at, content={"cash": 120}))
+    assert found.valid
+    assert found.steps[1].match is Match.SAME
 
 
 def test_a_message_history_belongs_to_the_initial_state() -> None:
