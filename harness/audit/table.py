@@ -107,7 +107,7 @@ def build_rows(
             gold=newest(Sentinel.GOLD),
             null=newest(Sentinel.NULL),
             mutant=newest(Sentinel.MUTANT),
-            note=notes.get(task, ""),
+            note=notes.get(task) or _recovered(found, known.evidence.get((task, Sentinel.GOLD, now.digest)), task),
             drift=_drift(task, now, known),
         )
         cause = judge(row, judged).cause
@@ -116,6 +116,14 @@ def build_rows(
         since = None if cause is None else since or judged.at
         rows.append(row.model_copy(update={"cause": cause, "since": since}))
     return tuple(rows)
+
+
+def _recovered(found: Found, before: Evidence | None, task: str) -> str:
+    """Gold passes now and did not before, on the very same task: its surroundings are back, or it is flaky."""
+    seen = found.get(Sentinel.GOLD, {}).get(task)
+    if seen is None or seen.cause is not None or before is None or before.cause is not Cause.TESTS_FAILED:
+        return ""
+    return f"gold failed on {before.at[:10]} on the same task: gold with --repeat {FLAKY_CLEARS} tells if it is flaky"
 
 
 def pooled(seen: Evidence, before: Evidence | None, repaired: str | None) -> Evidence:

@@ -66,7 +66,7 @@ def plot_trend(status: AuditStatus, file: Path) -> None:
     """Achievable and unavailable by reason over time, and scores on both denominators, into `file`."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 6.4), layout="constrained")
+    figure = Figure(figsize=(10.5, 6.4), layout="constrained")
     counts, rates = figure.subplots(2, 1, sharex=True)
     causes = sorted({cause for point in status.trend for cause in point.causes})
     colours = {cause: f"C{number + 1}" for number, cause in enumerate(causes)}
@@ -81,7 +81,8 @@ def plot_trend(status: AuditStatus, file: Path) -> None:
     for number, runs in enumerate(segments(status.scores)):
         days = [datetime.fromisoformat(point.at) for point in runs]
         first = number == 0
-        rates.plot(days, [100 * p.raw for p in runs], "o", color="0.6", label="of all tasks" if first else None)
+        told = "of all tasks" if first else None
+        rates.plot(days, [100 * p.raw for p in runs], "o", color="0.5", mfc="none", ms=10, label=told)
         known = [point for point in runs if point.achievable is not None]
         rates.plot(
             [datetime.fromisoformat(point.at) for point in known],
@@ -93,12 +94,14 @@ def plot_trend(status: AuditStatus, file: Path) -> None:
     for one in status.breaks:
         for axis in (counts, rates):
             axis.axvline(datetime.fromisoformat(one.at), color="C3", linestyle=":", linewidth=1.2)
+    counts.yaxis.get_major_locator().set_params(integer=True)
+    counts.set_ylim(bottom=0)
     counts.set_ylabel("tasks")
     rates.set_ylabel("score, %")
     for axis in (counts, rates):
         axis.grid(alpha=0.25)
         if axis.get_legend_handles_labels()[0]:
-            axis.legend(fontsize="small")
+            axis.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))
     figure.suptitle(f"{status.suite}: what is achievable (dotted: the series breaks)")
     figure.autofmt_xdate()
     figure.savefig(file, dpi=150)

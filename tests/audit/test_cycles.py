@@ -242,6 +242,15 @@ async def test_one_pass_more_does_not_clear_a_flaky_task(laboratory: Laboratory)
     assert (await laboratory.audit(changed=True, repeat=5)).achievable == 1
 
 
+async def test_a_red_task_that_is_green_again_unchanged_has_a_note(laboratory: Laboratory) -> None:
+    laboratory.write({"t": Files()})
+    laboratory.flips = 1
+    await laboratory.audit()
+    laboratory.flips = 0
+    assert (await laboratory.audit(changed=True)).achievable == 1
+    assert explain_task(laboratory.request(), "t").note.startswith("gold failed on 2026-03-01 on the same task")
+
+
 async def test_a_repair_lets_a_flaky_task_be_measured_anew(laboratory: Laboratory) -> None:
     laboratory.write({"t": Files()})
     laboratory.flips = 3
