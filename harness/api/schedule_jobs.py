@@ -163,9 +163,11 @@ class CheckedJob:
                 what = f"an audit of kind {kind.value!r} has no {key!r}"
                 raise ConfigError(what, place=origin.place((key,)), remedy="take it out, or give another kind")
         try:
-            AuditOptions.model_validate(options)
+            checked = AuditOptions.model_validate(options)
         except ValidationError as error:
             raise refused(error, origin, sorted(allowed), SEE) from error
+        if kind is JobKind.MUTANT and checked.mutants == 0:
+            raise ConfigError("nothing is audited", place=origin.place(("mutants",)), remedy="give 1 or more")
 
     def _saved_run(self, store: str) -> tuple[str, str]:
         entry, origin = self.entry, self._inside()

@@ -167,12 +167,9 @@ class _Work:
 
     def _request(self) -> AuditRequest:
         job, means = self.job, self.means
-        sentinels = SENTINELS[job.kind]
-        if job.options.get("mutants") == 0:
-            sentinels = tuple(one for one in sentinels if one is not Sentinel.MUTANT) or sentinels
         return AuditRequest(
             suite=job.suite,
-            sentinels=sentinels,
+            sentinels=SENTINELS[job.kind],
             changed=job.kind is JobKind.TARGETED_GOLD,
             policy=means.policy,
             alerts=means.alerts,

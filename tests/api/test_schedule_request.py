@@ -71,6 +71,10 @@ def test_the_bundled_schedule_can_be_served() -> None:
             JOB + "[job.options]\nmutants = 2\n",
             "schedule.toml:7: job.0.options.mutants: an audit of kind 'gold' has no",
         ),
+        (
+            JOB.replace('"gold"', '"mutant"') + "[job.options]\nmutants = 0\n",
+            "schedule.toml:7: job.0.options.mutants: nothing is audited",
+        ),
         (JOB + "[job.options]\nrepeat = 0\n", "schedule.toml:7: job.0.options.repeat: 0: "),
         (JOB + "config = 'x.toml'\n", "schedule.toml:6: job.0.config: 'config' does not belong here"),
         (
