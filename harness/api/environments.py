@@ -8,12 +8,12 @@ from harness import plugins
 from harness.environments import registry
 from harness.formats.conversation import ENVIRONMENT
 from harness.protocols import Environment, EpisodeGrader, SimulatedUser
-from harness.records.base import digest_of
 from harness.records.conversation import Conversation, UserScript
-from harness.records.environment import EnvironmentFault, Opening
+from harness.records.environment import EnvironmentFault
 from harness.records.errors import ConfigError
 from harness.records.suite import ImageLock, Suite
 from harness.records.task import ImagePin, Task
+from harness.runner.conversing import environment_digest
 from harness.simulation.user import ScriptedUser
 
 PLATFORM = "environment"
@@ -47,13 +47,7 @@ def needs_containers(suite: Suite) -> bool:
 def environment_pin(conversation: Conversation) -> str:
     """The digest of what a conversation happens in: the environment's code, and the state it begins in without a
     task's own initial state. Raises ConfigError, EnvironmentFault."""
-    made = environment_of(conversation)
-    has = made.capabilities
-    state = ""
-    if has.digest:
-        with made.open(Opening(mode=conversation.mode, data=conversation.data)) as session:
-            state = session.digest()
-    return digest_of([has.environment, has.code, conversation.data, state])
+    return environment_digest(environment_of(conversation), conversation.mode, conversation.data)
 
 
 def pin_environments(suite: Suite, *, strict: bool = False) -> Suite:

@@ -22,7 +22,15 @@ from harness.records.grade import Grade
 from harness.records.replay import Fidelity, Match, RecordedEpisode, Replayed, ReplayedStep
 from harness.records.trial import TrialPlan
 from harness.records.vocabulary import Actor, Phase, Reason
-from harness.runner.conversing import NoSandbox, RecordedConversation, RecordedSession, note_message
+from harness.runner.conversing import (
+    NoSandbox,
+    RecordedConversation,
+    RecordedSession,
+    as_sandbox_fault,
+    environment_digest,
+    note_message,
+    pin_of,
+)
 from harness.runner.episodes import OPENED, episode_of
 from harness.runner.interaction import Interaction
 from harness.runner.journal import Journal
@@ -48,24 +56,41 @@ class ConversationStage:
         return Opening(mode=asked.mode, data=asked.data, initial=asked.initial)
 
     async def open(self) -> None:
+        """Raises SandboxFault, also where the environment is not the one that the task is pinned to."""
         try:
             self.environment: Environment = self.services.environment(self.conversation)
             capabilities = self.environment.capabilities
             session = await anyio.to_thread.run_sync(
                 lambda: self._stack.enter_context(self.environment.open(self.opening))
             )
+            found = await anyio.to_thread.run_sync(self._found_digest, session)
         except EnvironmentFault as fault:
             raise SandboxFault(str(fault), reason=Reason.SETUP_FAILED.value, place=self.plan.task.source) from fault
+        pinned = self.plan.task.image.digest
+        if found != pinned:
+            raise SandboxFault(
+                f"{self.conversation.environment} is {found}, and the task is pinned to {pinned}",
+                reason=Reason.IMAGE_MISMATCH.value,
+                place=self.plan.task.source,
+            )
         self.session = RecordedSession(session, capabilities, self.journal)
         facts = {
             "environment": capabilities.environment,
             "code": capabilities.code,
-            "pin": self.plan.task.image.digest,
+            "pin": found,
             "mode": self.conversation.mode,
             "data": self.conversation.data,
             "digest": capabilities.digest,
         }
         self.journal.note(OPENED, facts, actor=Actor.ENVIRONMENT, state_digest=await self.session.digest())
+
+    def _found_digest(self, session: EnvironmentSession) -> str:
+        """What the environment is pinned by. Another instance is opened only where the task begins in a state of its
+        own."""
+        asked, capabilities = self.conversation, self.environment.capabilities
+        if asked.initial:
+            return environment_digest(self.environment, asked.mode, asked.data)
+        return pin_of(capabilities, asked.data, session.digest() if capabilities.digest else "")
 
     def handles(self, interaction: Interaction) -> Handles:
         script = self.conversation.user
@@ -84,7 +109,7 @@ class ConversationStage:
         state = await self.session.digest()
         blobs: dict[str, str] = {}
         if self.session.capabilities.snapshots:
-            snapshot = await anyio.to_thread.run_sync(self.session.inner.snapshot)
+            snapshot = await self.session.snapshot()
             if self.journal.is_clean(snapshot):
                 blobs["state"] = self.journal.keep(snapshot)
         self.journal.note(SEAL, {"interaction": digest, "flags": []}, blobs=blobs, state_digest=state)
@@ -102,7 +127,10 @@ class ConversationStage:
         grader = self.services.episode_grader(self.plan.task.grading.grader)
 
         async def ask() -> Grade:
-            return await anyio.to_thread.run_sync(grader.grade, case)
+            try:
+                return await anyio.to_thread.run_sync(grader.grade, case)
+            except EnvironmentFault as fault:
+                raise as_sandbox_fault(fault) from fault
 
         grade = await judge(ask, self.plan.task, self.journal)
         head = last_hash(self.services.store.events(reference.stream))

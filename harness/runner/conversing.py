@@ -9,9 +9,10 @@ from typing import Any, NoReturn
 
 import anyio.to_thread
 
-from harness.protocols import EnvironmentSession, Heard, SimulatedUser
+from harness.protocols import Environment, EnvironmentSession, Heard, SimulatedUser
+from harness.records.base import digest_of
 from harness.records.conversation import Action
-from harness.records.environment import Answer, Call, Capabilities, EnvironmentFault, ToolSpec
+from harness.records.environment import Answer, Call, Capabilities, EnvironmentFault, Opening, ToolSpec
 from harness.records.errors import ConfigError, SandboxFault
 from harness.records.execution import ExecResult
 from harness.records.task import FileTree
@@ -26,6 +27,20 @@ ARGUMENTS, AS_WRITTEN = "arguments", "arguments_as_written"  # keys of a call's 
 def as_sandbox_fault(fault: EnvironmentFault) -> SandboxFault:
     """An environment that fails is the machine's fault, like a container that does."""
     return SandboxFault(fault.message, reason=Reason.ENGINE_ERROR.value, place=fault.place, remedy=fault.remedy)
+
+
+def environment_digest(environment: Environment, mode: str, data: str) -> str:
+    """What pins an environment, as an image's digest pins a container: its code, and the state it begins in without a
+    task's own initial state. Raises EnvironmentFault."""
+    if not environment.capabilities.digest:
+        return pin_of(environment.capabilities, data, "")
+    with environment.open(Opening(mode=mode, data=data)) as session:
+        return pin_of(environment.capabilities, data, session.digest())
+
+
+def pin_of(capabilities: Capabilities, data: str, state: str) -> str:
+    """The same, where the state it begins in is known."""
+    return digest_of([capabilities.environment, capabilities.code, data, state])
 
 
 @dataclass
@@ -63,6 +78,13 @@ class RecordedSession:
         """The state's digest; None where the environment declares none. Raises SandboxFault."""
         try:
             return await anyio.to_thread.run_sync(self.inner.digest) if self.capabilities.digest else None
+        except EnvironmentFault as fault:
+            raise as_sandbox_fault(fault) from fault
+
+    async def snapshot(self) -> bytes:
+        """Raises SandboxFault."""
+        try:
+            return await anyio.to_thread.run_sync(self.inner.snapshot)
         except EnvironmentFault as fault:
             raise as_sandbox_fault(fault) from fault
 

@@ -16,6 +16,7 @@ from harness.records.conversation import Action, Conversation, UserRule, UserScr
 from harness.records.environment import Answer, Call, Capabilities, EnvironmentFault, Opening, ToolSpec
 from harness.records.task import Budget, FileTree, Grading, ImagePin, Solution, Task, TreeFile
 from harness.records.vocabulary import Actor
+from harness.runner.conversing import environment_digest
 from harness.runner.services import Services
 from harness.simulation.user import ScriptedUser
 from tests.runner.scenes import DIGEST, Script, make_services
@@ -129,7 +130,7 @@ def make_talk(asked: Conversation | None = None, **changes: Any) -> Task:
         "id": "talk/1",
         "family": "talk",
         "instruction": "Do what the user wants.",
-        "image": ImagePin(reference="environment:counter@1", digest=DIGEST),
+        "image": ImagePin(reference="environment:counter@1", digest=environment_digest(Counter(), "normal", "")),
         "budget": Budget(wall_s=60.0),
         "solution": GOLD,
         "grading": Grading(grader="conversation@1", timeout_s=10.0),

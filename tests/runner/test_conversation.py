@@ -14,7 +14,7 @@ from harness.records.conversation import Action
 from harness.records.errors import ConfigError, Revoked
 from harness.records.event import EventDraft
 from harness.records.grade import Grade
-from harness.records.task import Budget
+from harness.records.task import Budget, ImagePin
 from harness.records.trial import SolverSpec
 from harness.records.vocabulary import Actor, Outcome, Phase, Reason, StopReason
 from harness.runner.episodes import episode_of
@@ -27,7 +27,7 @@ from solvers.mutated import Mutated
 from solvers.noop import Noop
 from solvers.reference import Reference
 from tests.runner.conversations import Counter, by, conversation, gold, make_talk, of, steps, talking
-from tests.runner.scenes import FakeModel, carry_out, make_plan, reply
+from tests.runner.scenes import DIGEST, FakeModel, carry_out, make_plan, reply
 
 pytestmark = pytest.mark.anyio
 
@@ -216,6 +216,19 @@ async def test_an_environment_that_fails_is_no_fail_of_the_agent() -> None:
     assert "fell off the table" in result.detail
     unknown = await carry_out(talking(gold, Counter()), make_talk(conversation(mode="duplex")))
     assert (unknown.outcome, unknown.reason) == (Outcome.UNGRADED, Reason.SETUP_FAILED)
+
+
+async def test_a_task_may_begin_in_a_state_of_its_own() -> None:
+    world = Counter()
+    asked = conversation(initial={"value": 40}, outputs=())
+    assert (await carry_out(talking(gold, world), make_talk(asked))).outcome is Outcome.PASSED
+    assert world.sessions[0].value == 42
+
+
+async def test_an_environment_that_is_not_the_pinned_one_is_refused() -> None:
+    task = make_talk(image=ImagePin(reference="environment:counter@1", digest=DIGEST))
+    result = await carry_out(talking(gold, Counter()), task)
+    assert (result.outcome, result.reason) == (Outcome.UNGRADED, Reason.IMAGE_MISMATCH)
 
 
 async def test_a_reference_action_that_fails_is_the_tasks_fault() -> None:
