@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 from harness import plugins
-from harness.environments import registry
+from harness.api.carriers import environment
 from harness.formats.conversation import ENVIRONMENT
 from harness.protocols import Environment, EpisodeGrader, SimulatedUser
 from harness.records.conversation import Conversation, UserScript
@@ -13,15 +14,15 @@ from harness.records.environment import EnvironmentFault
 from harness.records.errors import ConfigError
 from harness.records.suite import ImageLock, Suite
 from harness.records.task import ImagePin, Task
-from harness.runner.conversing import environment_digest
+from harness.runner.conversing import close_with, environment_digest
 from harness.simulation.user import ScriptedUser
 
 PLATFORM = "environment"
 
 
 def environment_of(conversation: Conversation) -> Environment:
-    """The environment a conversation happens in. Raises ConfigError, EnvironmentFault."""
-    return registry.environment(conversation.environment, Path(conversation.folder) if conversation.folder else None)
+    """The environment a conversation happens in, to be closed where it can be. Raises ConfigError, EnvironmentFault."""
+    return environment(conversation.environment, Path(conversation.folder) if conversation.folder else None)
 
 
 def user_of(script: UserScript, seed: int) -> SimulatedUser:
@@ -47,7 +48,10 @@ def needs_containers(suite: Suite) -> bool:
 def environment_pin(conversation: Conversation) -> str:
     """The digest of what a conversation happens in: the environment's code, and the state it begins in without a
     task's own initial state. Raises ConfigError, EnvironmentFault."""
-    return environment_digest(environment_of(conversation), conversation.mode, conversation.data)
+    made = environment_of(conversation)
+    with ExitStack() as stack:
+        close_with(stack, made)
+        return environment_digest(made, conversation.mode, conversation.data)
 
 
 def pin_environments(suite: Suite, *, strict: bool = False) -> Suite:

@@ -75,7 +75,7 @@ class BudgetTable(Table):
 class Settings(Table):
     """What a folder says for all its tasks, and a file of tasks for its own. None: not said here."""
 
-    environment: Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$")] | None = None
+    environment: Text | None = None
     mode: Text | None = None
     data: Text | None = None
     data_folder: Text | None = None

@@ -67,7 +67,7 @@ class UserScript(Record):
 class Conversation(Record):
     """What an episode happens in, and what should come of it. `folder` is where the data lies, not what is measured."""
 
-    environment: str = Field(pattern=r"^[^@\s]+@[^@\s]+$")  # name@version
+    environment: str = Field(min_length=1)  # name@version, a file's, or a carrier's: command:…, container:…
     mode: str
     data: str = ""
     folder: str = ""

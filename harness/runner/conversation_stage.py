@@ -27,6 +27,7 @@ from harness.runner.conversing import (
     RecordedConversation,
     RecordedSession,
     as_sandbox_fault,
+    close_with,
     environment_digest,
     note_message,
     pin_of,
@@ -59,6 +60,7 @@ class ConversationStage:
         """Raises SandboxFault, also where the environment is not the one that the task is pinned to."""
         try:
             self.environment: Environment = self.services.environment(self.conversation)
+            close_with(self._stack, self.environment)
             capabilities = self.environment.capabilities
             session = await anyio.to_thread.run_sync(
                 lambda: self._stack.enter_context(self.environment.open(self.opening))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -27,6 +28,13 @@ ARGUMENTS, AS_WRITTEN = "arguments", "arguments_as_written"  # keys of a call's 
 def as_sandbox_fault(fault: EnvironmentFault) -> SandboxFault:
     """An environment that fails is the machine's fault, like a container that does."""
     return SandboxFault(fault.message, reason=Reason.ENGINE_ERROR.value, place=fault.place, remedy=fault.remedy)
+
+
+def close_with(stack: ExitStack | AsyncExitStack, environment: Environment) -> None:
+    """End what an environment holds open (a program, a container) with the stack."""
+    close = getattr(environment, "close", None)
+    if close is not None:
+        stack.callback(close)
 
 
 def environment_digest(environment: Environment, mode: str, data: str) -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,3 +53,28 @@ def test_an_interrupted_run_is_taken_up_without_an_engine(tmp_path: Path) -> Non
     assert done.json["outcomes"]["ungraded"], done.err  # tasks with one mutant only
     again = assay("resume", done.json["run"], "--store", store, "--json")
     assert again.json["outcomes"] == done.json["outcomes"], again.err
+
+
+def test_the_environment_may_be_a_program_of_ones_own(tmp_path: Path) -> None:
+    """The counter of the guide to environments, behind its shim, as the world of a conversation."""
+    guide = (Path(__file__).parents[2] / "docs" / "environments.md").read_text()
+    program = next(code for code in re.findall(r"```python\n(.*?)```", guide, re.DOTALL) if "def serve(" in code)
+    (tmp_path / "counter.py").write_text(program)
+    suite = tmp_path / "suite"
+    (suite / "tasks").mkdir(parents=True)
+    command = f"command:{sys.executable} {tmp_path}/counter.py"
+    common = f'environment = {json.dumps(command)}\nmode = "normal"\npolicy = "policy.md"\n'
+    (suite / "conversation.toml").write_text(common + "[budget]\ntimeout_sec = 60.0\n")
+    (suite / "policy.md").write_text("Count.\n")
+    (suite / "tasks" / "sums.toml").write_text(
+        '[[task]]\nid = "01"\nanswer = "It is 5 now."\noutputs = ["5"]\n[task.user]\nopening = "Add five."\n'
+        '[[task.user.rule]]\nwhen = "it is"\nsay = "Bye."\nends = true\n'
+        '[[task.action]]\nname = "add"\narguments = { amount = 5 }\n'
+    )
+    store = str(tmp_path / "store")
+    done = assay("run", "--suite", str(suite), "--solver", "reference", "--repeats", "2", "--store", store, "--json")
+    assert done.json["outcomes"]["passed"] == 2, (done.json, done.err)
+    wrong = assay("run", "--suite", str(suite), "--solver", "mutated", "--store", store, "--json")
+    assert wrong.json["outcomes"]["failed"] == 1, wrong.err
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert str(tmp_path / "counter.py") not in listed
