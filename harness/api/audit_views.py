@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 
+from harness.api.audit_glance import stamp_of
 from harness.api.audit_look import Look, look, look_at, recent
 from harness.api.audit_request import AuditRequest
 from harness.api.ceilings import achievable_estimate
@@ -11,9 +12,10 @@ from harness.api.opening import open_store
 from harness.audit.cycle import SOLVERS
 from harness.audit.explain import explain
 from harness.audit.findings import update_alerts
-from harness.audit.history import DECIDED, owned_chain
+from harness.audit.history import DECIDED, AuditHistory, owned_chain
 from harness.audit.score import score_run
 from harness.audit.series import series_of, trend
+from harness.formats.suite import find_suite
 from harness.protocols import EvidenceStore
 from harness.records.audit import (
     Cause,
@@ -56,7 +58,15 @@ def status(request: AuditRequest, *, scores: bool = True) -> AuditStatus:
         scores=points,
         breaks=series.breaks,
         decisions=tuple(history.decisions),
+        written_since=_written_since(request, history),
     )
+
+
+def _written_since(request: AuditRequest, history: AuditHistory) -> bool:
+    """Whether the newest cycle measured other files than there are now; False where their times tell nothing."""
+    then = history.finished[-1].stamp if history.finished else None
+    now = stamp_of(find_suite(request.suite))
+    return then is not None and now is not None and then != now
 
 
 def _scores(store: EvidenceStore, seen: Look, request: AuditRequest) -> tuple[ScorePoint, ...]:

@@ -72,6 +72,8 @@ def _status_rows(status: AuditStatus) -> Iterator[tuple[str, str]]:
     rate = f" ({100 * out / status.tasks:.1f} %)" if status.tasks else ""
     yield "achievable", f"{status.achievable} of {status.tasks}, {out} unavailable{rate}"
     yield "audited", f"by {status.cycle.cycle}, gold of {(status.oldest_gold or 'never')[:16]} or later"
+    if status.written_since:
+        yield "note", f"files were written since: assay audit all --suite {one_line(status.suite)} --changed"
     by_cause: dict[Cause, list[Availability]] = {}
     for found in status.unavailable:
         if found.cause is not None:

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from harness.api.audit_glance import stamp_of
+from harness.api.audit_views import status
 from harness.audit.fingerprint import tree_stamp
 from harness.records.audit import Sentinel
 from harness.records.base import sha256_of
+from harness.report.audits import status_text
 
 from .worlds import Files, Laboratory
 
@@ -113,7 +115,10 @@ async def test_an_untouched_suite_is_not_even_loaded(audited: Laboratory, monkey
         (audited.suite / "a" / "instruction.md").write_text("Write the answer. Task number 0")  # same words, new file
         with pytest.raises(AssertionError, match="was loaded"):
             await audited.audit(changed=True)
+    assert status(audited.request()).written_since
+    assert "files were written since" in status_text(status(audited.request()))
     assert (await audited.audit(changed=True)).cycle is None
+    assert not status(audited.request()).written_since
     monkeypatch.setattr("harness.api.audit_state.load_suite", refuse)
     assert (await audited.audit(changed=True)).cycle is None  # the new file is known by now
 
