@@ -93,6 +93,8 @@ class _Steps:
         self._store = store
         self._open: dict[str, Any] | None = None  # the agent's step that calls and observations belong to
         self._answered = False
+        self._talk = False  # a conversation: its own events say what a model call's words repeat
+        self._asker = Actor.AGENT  # who made the last call
         self._commands: dict[str | None, dict[str, Any]] = {}
 
     def numbered(self) -> list[dict[str, Any]]:
@@ -130,6 +132,9 @@ class _Steps:
             return self._add(event, "agent", None)
         return self._open
 
+    def _environment_opened(self, event: Event) -> None:
+        self._talk = True
+
     def _message(self, event: Event) -> None:
         source = _SOURCES.get(event.actor, "system")
         content = self._text(event, "content")
@@ -141,7 +146,7 @@ class _Steps:
     def _model_call(self, event: Event) -> None:
         if event.actor not in (Actor.AGENT, Actor.REFERENCE):
             return
-        said = json.loads(self._text(event, "message") or "{}")
+        said = {} if self._talk else json.loads(self._text(event, "message") or "{}")
         step = self._add(event, "agent", said.get("content") if isinstance(said.get("content"), str) else None)
         model = event.payload.get("gen_ai.response.model")
         if model:
@@ -156,6 +161,8 @@ class _Steps:
     def _model_request(self, event: Event) -> None:
         for message in json.loads(self._text(event, "new_messages") or "[]"):
             role, content = message.get("role"), message.get("content")
+            if self._talk and role != "system":
+                continue
             text = content if isinstance(content, str) or content is None else json.dumps(content)
             if role == "tool":
                 self._observe(event, message.get("tool_call_id"), text)
@@ -163,6 +170,7 @@ class _Steps:
                 self._add(event, role, text)
 
     def _tool_call(self, event: Event) -> None:
+        self._asker = event.actor
         if event.actor not in (Actor.AGENT, Actor.REFERENCE):
             return
         arguments = event.payload.get("arguments")
@@ -170,6 +178,8 @@ class _Steps:
         _call(step, event.payload.get("gen_ai.tool.name"), _object(arguments), event.payload.get("gen_ai.tool.call.id"))
 
     def _tool_result(self, event: Event) -> None:
+        if self._asker is Actor.USER:
+            return  # the user's own tool: the agent has not seen it
         self._observe(event, event.payload.get("gen_ai.tool.call.id"), self._text(event, "content"))
 
     def _exec_started(self, event: Event) -> None:
