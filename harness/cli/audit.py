@@ -61,18 +61,7 @@ def gold(
     as_json: AsJson = False,
 ) -> None:
     """Run the reference solution of every task: what does not pass is broken."""
-    _audit(
-        (Sentinel.GOLD,),
-        as_json,
-        suite=suite,
-        changed=changed,
-        repeat=repeat,
-        tasks=tuple(task or ()),
-        concurrency=concurrency,
-        policy=make_policy(stale_days=stale_days, mutants=count_mutants),
-        alerts=AlertRequest(webhook=webhook, file=alerts_file),
-        store=store,
-    )
+    _audit((Sentinel.GOLD,), locals())
 
 
 @app.command(epilog="Example: assay audit null --suite terminal")
@@ -89,17 +78,7 @@ def null(
     as_json: AsJson = False,
 ) -> None:
     """Do nothing on every task: what passes measures nothing."""
-    _audit(
-        (Sentinel.NULL,),
-        as_json,
-        suite=suite,
-        changed=changed,
-        tasks=tuple(task or ()),
-        concurrency=concurrency,
-        policy=make_policy(stale_days=stale_days, mutants=count_mutants),
-        alerts=AlertRequest(webhook=webhook, file=alerts_file),
-        store=store,
-    )
+    _audit((Sentinel.NULL,), locals())
 
 
 @app.command(epilog="Example: assay audit mutant --suite terminal --mutants 5 --task 'csv-join/*'")
@@ -117,18 +96,7 @@ def mutant(
     as_json: AsJson = False,
 ) -> None:
     """Run wrong solutions on every task: where one passes the grader looks too loosely."""
-    _audit(
-        (Sentinel.MUTANT,),
-        as_json,
-        suite=suite,
-        changed=changed,
-        mutants=mutants,
-        tasks=tuple(task or ()),
-        concurrency=concurrency,
-        policy=make_policy(stale_days=stale_days, mutants=count_mutants),
-        alerts=AlertRequest(webhook=webhook, file=alerts_file),
-        store=store,
-    )
+    _audit((Sentinel.MUTANT,), locals())
 
 
 EXAMPLES = """\b
@@ -155,23 +123,13 @@ def all_(
     as_json: AsJson = False,
 ) -> None:
     """Gold, null and mutants as one cycle, with a receipt: the denominator of scores."""
-    _audit(
-        EVERY,
-        as_json,
-        suite=suite,
-        changed=changed,
-        repeat=repeat,
-        mutants=mutants,
-        tasks=tuple(task or ()),
-        concurrency=concurrency,
-        policy=make_policy(stale_days=stale_days, mutants=count_mutants),
-        alerts=AlertRequest(webhook=webhook, file=alerts_file),
-        store=store,
-    )
+    _audit(EVERY, locals())
 
 
-def _audit(sentinels: tuple[Sentinel, ...], as_json: bool, **values: Any) -> None:
-    report, interrupted = _carried_out(AuditRequest(sentinels=sentinels, **values))
+def _audit(sentinels: tuple[Sentinel, ...], options: dict[str, Any]) -> None:
+    """Carry an audit out, tell what came of it, and exit. `options`: a command's parameters, by name."""
+    as_json = options.pop("as_json")
+    report, interrupted = _carried_out(_request(sentinels, options))
     if as_json:
         print_json(report)
     else:
@@ -179,6 +137,17 @@ def _audit(sentinels: tuple[Sentinel, ...], as_json: bool, **values: Any) -> Non
     if interrupted:
         raise typer.Exit(Exit.INTERRUPTED)
     raise typer.Exit(Exit.ALERT if report.standing or not report.finished else Exit.OK)
+
+
+def _request(sentinels: tuple[Sentinel, ...], options: dict[str, Any]) -> AuditRequest:
+    taken = dict(options)
+    return AuditRequest(
+        sentinels=sentinels,
+        tasks=tuple(taken.pop("task") or ()),
+        policy=make_policy(stale_days=taken.pop("stale_days"), mutants=taken.pop("count_mutants")),
+        alerts=AlertRequest(webhook=taken.pop("webhook"), file=taken.pop("alerts_file")),
+        **taken,
+    )
 
 
 def _carried_out(request: AuditRequest) -> tuple[AuditReport, bool]:
