@@ -141,5 +141,12 @@ def _page(task: Task) -> str:
         "mutations": mutations,
         "source": task.source,
     }
+    if task.conversation is not None:
+        talk = task.conversation
+        rows |= {
+            "limits": f"conversation in {talk.environment}, mode {talk.mode}",
+            "grading": f"{task.grading.grader}: {len(talk.actions)} reference actions, {len(talk.outputs)} outputs",
+            "user": talk.user.opening if talk.user is not None else "none",
+        }
     facts = "\n".join(f"{key:10} {value}" for key, value in rows.items())
     return f"── {task.id}\n{facts}\n\n{task.instruction.rstrip()}\n"
