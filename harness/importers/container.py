@@ -6,7 +6,6 @@ Files are hashed while they are read, so that every record can name its source w
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
 import zipfile
@@ -16,8 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from harness.importers.inflating import GZIP, Inflating
 from harness.importers.json_stream import Member, Reader, lines, members
-from harness.importers.zip_entries import open_entry
+from harness.importers.zip_entries import FoundEntry, found_entries, open_entry, open_found
 from harness.records.archive import ArchiveError, Finding
 from harness.records.base import digest_of
 
@@ -46,24 +46,39 @@ class Archive:
                     self.magic = file.read(4)
         except OSError as error:
             raise _unreadable(self.path, error) from error
-        if not self.is_folder and self.magic.startswith(b"PK") and not self.is_zip:
-            raise ArchiveError(
-                "a ZIP without its directory: it was cut off",
-                place=str(self.path),
-                remedy="fetch it again; the list of its entries stands at its end",
-            )
+        self._found: dict[str, FoundEntry] = {}  # of a ZIP that was cut off
+        self._cut = not self.is_folder and self.magic == b"PK\x03\x04" and not self.is_zip
+        self.is_zip = self.is_zip or self._cut
         self.names: tuple[str, ...] = tuple(self._list())
         self._known = frozenset(self.names)
 
     # --- what there is -------------------------------------------------------------------------------
 
     def _list(self) -> Iterator[str]:
-        if self.is_zip:
+        if self._cut:
+            yield from self._found_names()
+        elif self.is_zip:
             yield from self._zip_names()
         elif self.is_folder:
             yield from self._folder_names()
         else:
             yield self.path.name
+
+    def _found_names(self) -> Iterator[str]:
+        try:
+            entries, rest = found_entries(self.path)
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+        what = "the ZIP was cut off, and the list of its entries, which stands at its end, is lost"
+        self._tell("archive.cut", str(self.path), f"{what}: what comes after {len(entries)} of them is not read")
+        if rest:
+            self._tell("archive.cut", str(self.path), rest)
+        for entry in entries[:MOST_FILES]:
+            if _leaves(entry.name):
+                self._leave_out("archive.path", entry.name, "its name leads out of the archive")
+            elif not entry.name.endswith("/"):
+                self._found[entry.name] = entry
+        yield from sorted(self._found)
 
     def _zip_names(self) -> Iterator[str]:
         try:
@@ -103,9 +118,15 @@ class Archive:
                     self._leave_out("archive.path", relative, "no regular file")
 
     def _leave_out(self, rule: str, name: str, what: str) -> None:
-        self.problems.append(
-            Finding(rule=rule, place=f"{self.path.name}: {name!r}", what=f"{what}: not read", unread=True)
+        self._tell(rule, f"{self.path.name}: {name!r}", f"{what}: not read")
+
+    def _tell(self, rule: str, place: str, what: str) -> None:
+        """A problem, once, however often a file is opened."""
+        found = Finding(
+            rule=rule, place=place, what=what, remedy="fetch it again" * (rule == "archive.cut"), unread=True
         )
+        if found not in self.problems:
+            self.problems.append(found)
 
     def __contains__(self, name: str) -> bool:
         return name in self._known
@@ -132,6 +153,8 @@ class Archive:
                 yield reader
                 if reader.finished:
                     self.digests[name] = reader.digest
+                    if reader.fault:
+                        self._tell("archive.cut", place, f"{reader.fault}; what stands before was read")
         except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
             raise ArchiveError(
                 f"cannot be read: {error}", place=place, remedy="fetch it again, or leave it out"
@@ -139,8 +162,15 @@ class Archive:
 
     @contextmanager
     def _raw(self, name: str) -> Iterator[tuple[Reader, int]]:
+        if self._cut:
+            found = self._found[name]
+            with open_found(self.path, found) as stream:
+                yield stream, found.size
+            return
         if self._zip is not None:
             entry = self._zip.getinfo(name)
+            if entry.file_size > FREE_BYTES and entry.file_size > MOST_RATIO * entry.compress_size:
+                raise _bomb(self.place(name))
             with open_entry(self._zip, entry) as stream:
                 yield stream, entry.compress_size
             return
@@ -148,12 +178,18 @@ class Archive:
         with path.open("rb") as file:
             packed = file.peek(2)[:2] == _GZIP
             if packed:
-                yield gzip.GzipFile(fileobj=file), path.stat().st_size
+                yield Inflating(file, GZIP), path.stat().st_size
             else:
                 yield file, MOST_BYTES
 
     def place(self, name: str) -> str:
-        return str(self.path / name) if self.is_folder else f"{self.path}: {name}" if self.is_zip else str(self.path)
+        return (
+            str(self.path / name)
+            if self.is_folder
+            else f"{self.path}: {name}"
+            if self.is_zip or self._cut
+            else str(self.path)
+        )
 
     def read(self, name: str, most: int = MOST_WHOLE) -> bytes:
         """A small file whole. Raises ArchiveError, also when it is larger than `most`."""
@@ -203,14 +239,15 @@ class Hashing:
         self.seen_bytes += len(data)
         self.finished = self.finished or not data
         if self.seen_bytes > FREE_BYTES and self.seen_bytes > MOST_RATIO * self._packed_bytes:
-            raise ArchiveError(
-                f"unpacks to more than {MOST_RATIO} times its size: a compression bomb",
-                place=self._place,
-                remedy="unpack it yourself if you trust it, and import the folder",
-            )
+            raise _bomb(self._place)
         if self.seen_bytes > MOST_BYTES:
             raise ArchiveError(f"larger than {MOST_BYTES >> 30} GiB", place=self._place, remedy="split it")
         return data
+
+    @property
+    def fault(self) -> str:
+        """Why the content ended too early; "" when it did not."""
+        return str(getattr(self._raw, "fault", ""))
 
     @property
     def digest(self) -> str:
@@ -220,6 +257,14 @@ class Hashing:
 def _leaves(name: str) -> bool:
     """Whether a name is absolute, climbs, or means another place on some system."""
     return name.startswith(("/", "\\")) or "\\" in name or "\0" in name or ".." in name.split("/") or name[1:2] == ":"
+
+
+def _bomb(place: str) -> ArchiveError:
+    return ArchiveError(
+        f"unpacks to more than {MOST_RATIO} times its size: a compression bomb",
+        place=place,
+        remedy="unpack it yourself if you trust it, and import the folder",
+    )
 
 
 def _too_many(path: Path) -> ArchiveError:

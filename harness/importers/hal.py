@@ -21,6 +21,7 @@ from harness.importers.reports import mapping, unread
 from harness.importers.shape import Shape, only_file, shape
 from harness.importers.steps import number, said, text, verdict
 from harness.records.archive import (
+    DOUBT,
     ArchiveEpisode,
     ArchiveError,
     ArchiveItem,
@@ -204,7 +205,7 @@ def _episode(entry: _Entry, member: Member) -> ArchiveEpisode:
         finished=times[1],
         expects_usage=entry.log is not None,
         flags=flags,
-        stated={"entry": f"{entry.run}/{entry.task}/{entry.repeat}"},
+        stated={"entry": f"{entry.run}/{entry.task}/{entry.repeat}"} | _doubt(found, logged=entry.executed is not None),
     )
 
 
@@ -212,6 +213,20 @@ def _claim(found: Attribution | None) -> Claim:
     if found is None:
         return Claim(value="unattributed", basis=Basis.UNKNOWN, evidence="no reference actions: give --reference")
     return Claim(value=found.confidence.value, basis=_BASIS[found.confidence], evidence=found.why)
+
+
+def _doubt(found: Attribution | None, *, logged: bool) -> dict[str, str]:
+    """Why it is not certain that the agent's actions are those, all of them and no others. A model log settles it, also
+    where more than one place of the list fits: what the agent did is what was logged."""
+    if found is None:
+        return {DOUBT: "the reference is not known: what of the list the grader did cannot be told"}
+    if found.lost or found.strangers:
+        return {
+            DOUBT: f"{len(found.lost)} logged calls are not in the list, {len(found.strangers)} of it were not logged"
+        }
+    if found.confidence is Confidence.AMBIGUOUS and found.grader and not logged:
+        return {DOUBT: found.why}
+    return {}
 
 
 def _flags(found: Attribution | None) -> tuple[str, ...]:

@@ -28,6 +28,9 @@ BUILT_IN = {
 }
 
 
+_LOOKED_AT = 50  # files, for a word on why none of them is known
+
+
 def importer_names() -> tuple[str, ...]:
     """The formats that can be imported."""
     return tuple(dict.fromkeys((*BUILT_IN, *plugins.names("importers"))))
@@ -79,7 +82,10 @@ def _described(archive: Archive) -> str:
     """A few words on content that nobody knows."""
     name = only_file(archive)
     if name is None:
-        return f"{len(archive.names):,} files" + (f", such as {archive.names[0]}" if archive.names else "")
+        told = f"{len(archive.names):,} files" + (f", such as {archive.names[0]}" if archive.names else "")
+        problems = (shape(archive, name).problem for name in archive.names[:_LOOKED_AT] if name.endswith(".json"))
+        problem = next((problem for problem in problems if problem), None)
+        return told + (f"; one cannot be read: {problem}" if problem else "")
     found = shape(archive, name)
     if found.problem:
         return f"what cannot be read ({found.problem})"

@@ -6,6 +6,7 @@ import gzip
 import json
 import zipfile
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -16,6 +17,13 @@ from harness.records.archive import ArchiveError
 from harness.records.vocabulary import Outcome
 from harness.store.sqlite import SqliteStore
 from tests.importers.reading import DATA, tau_episode, write_json
+
+TRIAL = {
+    "trial_name": "t",
+    "is_resolved": True,
+    "parser_results": {"t": "passed"},
+    "failure_mode": "none",
+}
 
 
 def test_a_missing_file_is_an_error_with_its_place(tmp_path: Path) -> None:
@@ -32,18 +40,61 @@ def test_a_truncated_document_gives_what_is_readable(tmp_path: Path, store: Sqli
     assert not report.whole
 
 
-def test_a_truncated_gzip_says_so(tmp_path: Path, store: SqliteStore) -> None:
-    data = gzip.compress(json.dumps([tau_episode(task) for task in range(50)]).encode())
-    (tmp_path / "cut.json.gz").write_bytes(data[: len(data) // 2])
-    with pytest.raises(ArchiveError, match=r"cut\.json\.gz.*cannot be read"):
-        import_archive(tmp_path / "cut.json.gz", store, format="tau-bench")
+@pytest.mark.parametrize(
+    ("share", "fault"), [(0.7, "ends before its end"), (1.0, "damaged"), (1.1, "other data stand behind")]
+)
+def test_a_gzip_file_that_is_cut_or_damaged_gives_what_is_readable(
+    tmp_path: Path, store: SqliteStore, share: float, fault: str
+) -> None:
+    random = Random(1)
+    episodes = [tau_episode(task) for task in range(50)]
+    for episode in episodes:
+        episode["traj"][2]["content"] = random.randbytes(2000).hex()
+    data = bytearray(gzip.compress(json.dumps(episodes).encode()))
+    if share == 1.0:
+        data[len(data) // 2 :] = bytes(255 - byte for byte in data[len(data) // 2 :])
+    data = data[: int(len(data) * share)] + b"other" * (share > 1)
+    (tmp_path / "cut.json.gz").write_bytes(data)
+    report = import_archive(tmp_path / "cut.json.gz", store)
+    assert report.runs[0].written == 50 if share > 1 else 20 < report.runs[0].written < 40
+    assert fault in "\n".join(finding.what for finding in report.unread)
+    assert not report.whole
 
 
-def test_a_truncated_zip_says_what_to_do(tmp_path: Path) -> None:
+def test_gzip_files_in_a_row_are_one(tmp_path: Path) -> None:
+    text = json.dumps([tau_episode(task) for task in range(3)]).encode()
+    (tmp_path / "a.json.gz").write_bytes(gzip.compress(text[:500]) + gzip.compress(text[500:]) + b"\0" * 20)
+    report = lint_archive(tmp_path / "a.json.gz")
+    assert (report.episodes, report.findings) == (3, ())
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_zip_that_was_cut_gives_the_entries_before_the_cut(tmp_path: Path, store: SqliteStore, method: int) -> None:
+    random = Random(1)
+    with zipfile.ZipFile(tmp_path / "whole.zip", "w", method) as archive:
+        for number in range(8):
+            with archive.open(f"t{number}/results.json", "w", force_zip64=number == 1) as entry:
+                note = random.randbytes(3000).hex()
+                entry.write(json.dumps({**TRIAL, "task_id": f"x{number}", "note": note}).encode())
+    data = (tmp_path / "whole.zip").read_bytes()
+    (tmp_path / "cut.zip").write_bytes(data[: len(data) * 6 // 10])
+    report = import_archive(tmp_path / "cut.zip", store)
+    assert report.runs[0].written == 4
+    told = "\n".join(finding.what for finding in report.unread)
+    assert "the ZIP was cut off" in told
+    assert "before its end; what stands before was read" in told
+    with SqliteStore(tmp_path / "other") as other:
+        assert import_archive(tmp_path / "whole.zip", other).runs[0].written == 8
+
+
+def test_a_cut_zip_of_an_inspect_log(tmp_path: Path, store: SqliteStore) -> None:
+    pytest.importorskip("zstandard")
     data = (DATA / "tiny.eval").read_bytes()
-    (tmp_path / "cut.eval").write_bytes(data[: len(data) // 2])
-    with pytest.raises(ArchiveError, match="it was cut off"):
-        Archive(tmp_path / "cut.eval")
+    (tmp_path / "cut.eval").write_bytes(data[: data.rindex(b"PK\x01\x02") - 40])
+    report = import_archive(tmp_path / "cut.eval", store)
+    assert report.format == "inspect"
+    assert report.runs[0].written == 4
+    assert "archive.cut" in {finding.rule for finding in report.unread}
 
 
 def test_a_damaged_entry_is_listed_and_the_others_imported(tmp_path: Path, store: SqliteStore) -> None:
