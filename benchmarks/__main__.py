@@ -13,6 +13,7 @@ PARTS = (
     "compare_runs",
     "store_events",
     "sandbox_overhead",
+    "audit_overhead",
     "environment_carrier",
     "coordinator",
     "replay",
