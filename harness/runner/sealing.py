@@ -46,11 +46,15 @@ class Sealed:
 
 
 def interaction_digest(events: Iterable[Event]) -> str:
-    """Over all that anyone but the harness did in the interaction, as a stream has it: written down at the seal, and
-    equal after grading, or something was written where the agent's own doing stands."""
-    return digest_of(
-        [event.hash for event in events if event.phase is Phase.INTERACTION and event.actor is not Actor.HARNESS]
-    )
+    """Over all that anyone but the harness did in the interaction, and agent or user ever, as a stream has it: written
+    down at the seal, and equal after grading, or something was written where the agent's own doing stands."""
+    return digest_of([event.hash for event in events if _of_interaction(event)])
+
+
+def _of_interaction(event: Event) -> bool:
+    if event.actor in (Actor.AGENT, Actor.USER):
+        return True
+    return event.phase is Phase.INTERACTION and event.actor is not Actor.HARNESS
 
 
 async def seal(sandbox: Sandbox, task: Task, journal: Journal, keep_bytes: int = KEEP_BYTES) -> Sealed:
