@@ -88,7 +88,9 @@ async def regrade_with(
     rows = [trial for trial in last_attempts(store.trials(row.run)) if trial.result is not None]
     plans = {trial.trial: store.planned(trial.trial) for trial in rows}
     judged = {name: _task_to_judge(plan.task, current, asked.grader) for name, plan in plans.items()}
-    graders = _find_graders(task.grading.grader for task in judged.values() if task is not None)
+    graders = _find_graders(
+        task.grading.grader for task in judged.values() if task is not None and task.conversation is None
+    )
     suite = Suite(name=row.config.suite, tasks=tuple({plan.task.id: plan.task for plan in plans.values()}.values()))
     services = _services(store, provider, graders, row, suite)
     made = _Regrading(store, services, next_regrade(store, row.run))
@@ -161,10 +163,18 @@ class _Regrading:
         assert row.result is not None
         sealed = self._evidence(row)
         old_grader = next((e.payload.get("grader", "") for e in self.store.events(row.trial, ["grade"])), "")
-        if task is None:
-            reference = plan.task.grading.grader
+        if task is None or task.conversation is not None:
             detail = f"the suite has no task {plan.task.id}"
-            grade = Grade(grader=reference, outcome=Outcome.UNGRADED, reason=Reason.EVIDENCE_MISSING, detail=detail)
+            if task is not None:
+                detail = (
+                    "a conversation has no container: replay it, with --grader conversation@1, from a run of its own"
+                )
+            grade = Grade(
+                grader=plan.task.grading.grader,
+                outcome=Outcome.UNGRADED,
+                reason=Reason.EVIDENCE_MISSING,
+                detail=detail,
+            )
         else:
             journal = Journal(self.store, f"{row.trial}.{self.id}", row.attempt, self.services.redactor)
             judged = plan.model_copy(update={"task": task})
