@@ -38,6 +38,7 @@ class Claim(Record):
 
 
 UNKNOWN = Claim()
+DOUBT = "doubt"  # in what is stated of an episode: why its steps may not be what the agent did
 
 
 class SourceRef(Record):

@@ -24,6 +24,7 @@ class Invalid(StrEnum):
     """Why a replay does not support a grade."""
 
     MODE = "mode"  # the environment has no such mode, or the episode was recorded in another one
+    ACTORS = "actors"  # it is not certain which calls were the agent's own
     TOOL = "tool"  # a tool that a recorded call needs is not there
     DIVERGED = "diverged"  # a key difference in an answer or checkpoint
     UNREACHABLE = "unreachable"  # the environment failed, or its state could not be set up

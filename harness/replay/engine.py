@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.protocols import Environment, EnvironmentSession
-from harness.records.archive import Step
+from harness.records.archive import DOUBT, Step
 from harness.records.calls import OWN_SIDE, call_of, history_of
 from harness.records.environment import Answer, Call, Capabilities, EnvironmentFault, Opening
 from harness.records.replay import (
@@ -33,7 +33,7 @@ from harness.replay.normalise import STANDARD, Normalisation
 from harness.replay.order import end_of, first_break, of_interaction, paired
 
 # Of two problems at one step the first of these is told: the others may follow from it.
-_FIRST = (Invalid.MODE, Invalid.TOOL, Invalid.TRUNCATED, Invalid.UNREACHABLE, Invalid.DIVERGED)
+_FIRST = (Invalid.MODE, Invalid.ACTORS, Invalid.TOOL, Invalid.TRUNCATED, Invalid.UNREACHABLE, Invalid.DIVERGED)
 _ERROR = "Error"  # what a failed call's answer begins with, where the record has no flag
 
 
@@ -63,6 +63,9 @@ def replay_episode(
     wrong = contradiction(episode, capabilities, opening.mode)
     if wrong:
         run.problem(0, Invalid.MODE, wrong)
+    doubt = episode.stated.get(DOUBT)
+    if doubt:
+        run.problem(0, Invalid.ACTORS, str(doubt))
     lacks = lacking(episode, capabilities, opening.mode)
     if lacks:
         run.problem(0, Invalid.TOOL, lacks)

@@ -18,6 +18,7 @@ TURNS = frozenset({"assay", "tau-bench", "tau2"})  # formats of conversations in
 FULL_DUPLEX = "full_duplex"
 _SIDES = {Actor.AGENT: "agent", Actor.HARNESS: "agent", Actor.USER: "user"}  # a scripted greeting is the agent's
 _USER_STOPPED = frozenset({"user_stop"})  # tau2's words
+_SPOKEN = "API output:"
 _AGENT_STOPPED = frozenset({"agent_stop"})
 
 
@@ -72,7 +73,7 @@ def paired(episode: RecordedEpisode) -> Pairs:
 
 def first_break(episode: RecordedEpisode) -> Break | None:
     """The first place at which the record breaks its format's rules, in any way that can be seen."""
-    found = [paired(episode).broken, _turns(episode), _end(episode)]
+    found = [paired(episode).broken, _turns(episode), _spoken(episode), _end(episode)]
     return min((broken for broken in found if broken is not None), default=None)
 
 
@@ -124,6 +125,16 @@ def _turns(episode: RecordedEpisode) -> Break | None:
         elif step.kind == "tool.call":
             said, caller = None, side
         next_ = None if step.kind != "model.call" else next_
+    return None
+
+
+def _spoken(episode: RecordedEpisode) -> Break | None:
+    """Scaffolds of tau-bench that call tools in prose get the answers as the user's words: there are no calls then."""
+    if episode.format != "tau-bench":
+        return None
+    for index, step in enumerate(episode.steps):
+        if step.kind == "message" and step.actor is Actor.USER and str(step.payload.get("content")).startswith(_SPOKEN):
+            return Break(index, "a tool answered here, and its call was recorded in prose alone")
     return None
 
 

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-from harness.records.archive import Step
+from harness.records.archive import DOUBT, Step
 from harness.records.environment import EnvironmentFault, Opening
 from harness.records.replay import Invalid, Match, Replayed, States
 from harness.records.vocabulary import Actor, Phase
@@ -186,6 +186,19 @@ def test_calls_without_answers_and_ids_are_carried_out_and_counted_as_unchecked(
     assert found.valid
     assert (found.fidelity.steps, found.fidelity.compared) == (2, 0)
     assert {step.match for step in found.steps} == {Match.UNCHECKED}
+
+
+def test_a_record_that_may_hold_calls_of_others_is_invalid() -> None:
+    found = replayed(replace(usual(), stated={DOUBT: "more than one reading"}))
+    assert (found.fidelity.invalid, found.fidelity.detail) == (Invalid.ACTORS, "more than one reading")
+
+
+def test_calls_in_prose_are_no_record_of_calls() -> None:
+    """tau-bench's ReAct agents: the calls stand in what the agent said, the answers in what the user did."""
+    made = Recorder(states=False).says(Actor.USER, "hi").says(Actor.AGENT, "Action: balance")
+    made.says(Actor.USER, 'API output: {"cash": 100}').says(Actor.AGENT, "100").says(Actor.USER, "###STOP###")
+    found = replayed(made.episode(format="tau-bench", end="user_ended"))
+    assert (found.fidelity.invalid, found.fidelity.invalid_at) == (Invalid.TRUNCATED, 3)
 
 
 def test_states_of_another_rule_are_not_compared() -> None:
