@@ -36,6 +36,7 @@ VERSIONS = tuple(f"ATIF-v1.{minor}" for minor in range(9))
 _ACTORS = {"agent": Actor.AGENT, "user": Actor.USER, "system": Actor.HARNESS}
 _OWN_PLACE = frozenset({"step_id", "timestamp", "source", "message", "tool_calls", "observation", "metrics"})
 _USUAL = ("schema_version", "agent", "steps")
+_LOOKED_AT = 500  # files, to tell the format
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,9 @@ class AtifImporter:
     name: str = "atif"
 
     def recognises(self, archive: Archive) -> Recognition | None:
-        names = _files(archive)
-        if not names:
+        if not any(_looks(archive, name) for name in _json_files(archive)[:_LOOKED_AT]):
             return None
-        return Recognition(self.name, f"ATIF: {len(names)} trajectory file(s)", 1, MISSING)
+        return Recognition(self.name, "ATIF: files with a trajectory", 1, MISSING)
 
     def read(self, archive: Archive, options: ImportOptions) -> Iterator[ArchiveItem]:
         known: set[str] = set()
@@ -67,10 +67,13 @@ class AtifImporter:
             yield _episode(run.key, Member((), value, source))
 
 
+def _json_files(archive: Archive) -> list[str]:
+    return [name for name in archive.names if name.endswith((".json", ".json.gz"))] or list(archive.names)
+
+
 def _files(archive: Archive) -> list[str]:
-    """Files with a trajectory; in a folder, those that look like one by name are asked first."""
-    names = [name for name in archive.names if name.endswith((".json", ".json.gz"))] or list(archive.names)
-    return [name for name in names if len(names) <= 20_000 and _looks(archive, name)]
+    """The files with a trajectory."""
+    return [name for name in _json_files(archive) if _looks(archive, name)]
 
 
 def _looks(archive: Archive, name: str) -> bool:

@@ -10,6 +10,7 @@ import hashlib
 import os
 import zipfile
 import zlib
+from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,6 +52,7 @@ class Archive:
         self.is_zip = self.is_zip or self._cut
         self.names: tuple[str, ...] = tuple(self._list())
         self._known = frozenset(self.names)
+        self._ordered = sorted((name, place) for place, name in enumerate(self.names))
 
     # --- what there is -------------------------------------------------------------------------------
 
@@ -133,8 +135,10 @@ class Archive:
 
     def below(self, folder: str) -> Iterator[str]:
         """The names below a folder of the archive ("" for all)."""
-        prefix = f"{folder}/" if folder else ""
-        return (name for name in self.names if name.startswith(prefix))
+        if not folder:
+            return iter(self.names)
+        first, last = (bisect_left(self._ordered, (f"{folder}{end}",)) for end in ("/", "0"))  # "0" follows "/"
+        return iter([name for _, name in sorted((place, name) for name, place in self._ordered[first:last])])
 
     @property
     def identity(self) -> str:
