@@ -187,7 +187,7 @@ def _episode(entry: _Entry, member: Member) -> ArchiveEpisode:
     definition = dict(task) or ({"actions": [list(call) for call in entry.reference]} if entry.reference else None)
     usage_cost = entry.log.cost(entry.task) if entry.log is not None else None
     times = entry.log.times(entry.task) if entry.log is not None else ("", "")
-    flags = _flags(found)
+    flags, doubt = _flags(found), _doubt(found, actions, entry.executed)
     return ArchiveEpisode(
         run=entry.run,
         task=ArchiveTask(entry.task, text(task.get("instruction")), definition),
@@ -205,7 +205,7 @@ def _episode(entry: _Entry, member: Member) -> ArchiveEpisode:
         finished=times[1],
         expects_usage=entry.log is not None,
         flags=flags,
-        stated={"entry": f"{entry.run}/{entry.task}/{entry.repeat}"} | _doubt(found, logged=entry.executed is not None),
+        stated={"entry": f"{entry.run}/{entry.task}/{entry.repeat}"} | doubt,
     )
 
 
@@ -215,16 +215,16 @@ def _claim(found: Attribution | None) -> Claim:
     return Claim(value=found.confidence.value, basis=_BASIS[found.confidence], evidence=found.why)
 
 
-def _doubt(found: Attribution | None, *, logged: bool) -> dict[str, str]:
-    """Why it is not certain that the agent's actions are those, all of them and no others. A model log settles it, also
-    where more than one place of the list fits: what the agent did is what was logged."""
+def _doubt(found: Attribution | None, log: Sequence[Call], executed: Sequence[Call] | None) -> dict[str, str]:
+    """Why it is not certain that the agent's tool calls are those, all of them and no others. A model log settles it,
+    also where more than one place of the list fits: what the agent did is what was logged. What was said is no call."""
     if found is None:
         return {DOUBT: "the reference is not known: what of the list the grader did cannot be told"}
-    if found.lost or found.strangers:
-        return {
-            DOUBT: f"{len(found.lost)} logged calls are not in the list, {len(found.strangers)} of it were not logged"
-        }
-    if found.confidence is Confidence.AMBIGUOUS and found.grader and not logged:
+    lost = sum(executed[index][0] != "respond" for index in found.lost) if executed is not None else 0
+    strangers = sum(log[index][0] != "respond" for index in found.strangers)
+    if lost or strangers:
+        return {DOUBT: f"{lost} logged calls are not in the list, {strangers} of the list are not logged"}
+    if found.confidence is Confidence.AMBIGUOUS and found.grader and executed is None:
         return {DOUBT: found.why}
     return {}
 
