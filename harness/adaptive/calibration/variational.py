@@ -53,7 +53,7 @@ from harness.adaptive.calibration.start import starting_point
 from harness.adaptive.provenance import Convergence
 
 _LONGEST_STEP = 1.0
-_COARSER_BY_KINDS, _COARSEST = 10.0, 0.1
+_COARSER_BY_KINDS = 20.0
 _LEAST_DAMPING, _RECOVERY = 1.0 / 16.0, 1.3
 _START_RUN_VARIANCE, _START_ITEM_VARIANCE = 0.2, 0.05
 _START_LOADING_VARIANCE, _START_DIFFICULTY_VARIANCE = 0.25, 4.0
@@ -105,12 +105,12 @@ def fit_variational(
         return VariationalFit(now, Convergence(True, 0, 0.0, settings.tolerance))
     if rasch or settings.kinds == 1:
         return _iterate(cells, now, rasch, settings)
+    # Where kinds overlap, items move between them for long without a probability changing.
+    settings = replace(settings, tolerance=min(_COARSER_BY_KINDS * settings.tolerance, max(0.1, settings.tolerance)))
     if now.prior.kinds == 1:
         now = _iterate(cells, now, rasch, settings).posterior
         now = replace(now, prior=split(now.prior, now.item, min(settings.kinds, cells.n_items)))
-    # Where kinds overlap, items move between them for long without a probability changing.
-    coarser = max(settings.tolerance, min(_COARSER_BY_KINDS * settings.tolerance, _COARSEST))
-    return _iterate(cells, now, rasch, replace(settings, tolerance=coarser))
+    return _iterate(cells, now, rasch, settings)
 
 
 def _iterate(cells: Cells, now: Posterior, rasch: bool, settings: VariationalSettings) -> VariationalFit:

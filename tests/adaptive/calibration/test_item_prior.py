@@ -111,6 +111,7 @@ def test_kinds_are_told_apart_where_there_are_some_and_help() -> None:
     for kinds in (1, 8):
         fit = calibrate(history, CalibrationSettings(dims=4, kinds=kinds, report=False, average=False))
         assert fit.bank.provenance.convergence.converged
+        assert any("kinds" in note for note in fit.bank.provenance.notes) == (kinds > 1)
         errors.append(float(np.abs(fit.bank.probability(fit.theta) - chance).mean()))
     assert errors[1] < 0.95 * errors[0]
 
