@@ -11,7 +11,7 @@ from harness.records.errors import StoreError
 from harness.records.replay import RecordedEpisode
 from harness.records.run import TrialRow
 from harness.records.trial import TrialPlan
-from harness.replay.recorded import SOURCE, definition_of, from_import, with_own_states
+from harness.replay.recorded import SOURCE, definition_of, from_import
 from harness.runner.episodes import episode_of
 from harness.store.sqlite import SqliteStore
 
@@ -37,7 +37,7 @@ def stored_episode(store: SqliteStore, trial: TrialRow) -> StoredEpisode:
     head = events[-1].hash if events else ""
     if plan.task.conversation is not None:
         grader = next((str(event.payload.get("grader", "")) for event in events if event.kind == "grade"), "")
-        return StoredEpisode(trial, plan, with_own_states(episode_of(plan, events, store.blob), events), head, grader)
+        return StoredEpisode(trial, plan, episode_of(plan, events, store.blob), head, grader)
     source = next((event for event in events if event.kind == SOURCE), None)
     if source is None:
         raise StoreError(

@@ -1,10 +1,12 @@
-"""Recorded episodes as replays and graders read them: out of an importer's episode, or out of a trial in the store."""
+"""Recorded episodes as replays and graders read them: out of an importer's episode, or of the trial it was imported as.
+
+Conversations of our own are read by :mod:`harness.runner.episodes`.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from harness.records.archive import ArchiveEpisode, Step
@@ -14,8 +16,6 @@ from harness.records.trial import TrialPlan
 from harness.records.vocabulary import Outcome, Phase
 
 SOURCE = "import.source"  # the event of an imported trial that says where it came from
-OPENED, SEALED = "environment.opened", "seal"  # events of our own trials that have the state with them
-OWN = "assay"  # the format of our own conversations
 DEFINITION = "task.json"  # an imported task's embedded definition, among its grading files
 TAU_BENCH = "tau-bench"  # whose rule for a state's digest its archives keep
 _ONLY_RUN = "run"  # the key of an archive's run where its format has just one
@@ -107,14 +107,3 @@ def definition_of(plan: TrialPlan) -> Any:
         if file.path == DEFINITION:
             return json.loads(file.content)
     return None
-
-
-def with_own_states(episode: RecordedEpisode, events: Iterable[Event]) -> RecordedEpisode:
-    """A conversation of our own, as the runner reads it, with the states in its trial's stream."""
-    start = end = rule = ""
-    for event in events:
-        if event.kind == OPENED:
-            rule, start = str(event.payload.get("digest") or ""), event.state_digest or ""
-        elif event.kind == SEALED:
-            end = event.state_digest or ""
-    return replace(episode, format=OWN, states=States(rule=rule, start=start, end=end))
