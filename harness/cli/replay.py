@@ -142,7 +142,7 @@ def run(
         threshold=fidelity,
         relabel=relabel,
     )
-    with _maybe(archive, store) as opened:
+    with _maybe(store) as opened:
         with _progress() as notice:
             report = replay_archive(request, opened, notice)
         if keep and opened is not None and not report.refused:
@@ -188,7 +188,7 @@ def show(
         normalise=_names(normalise),
         states=states,
     )
-    with _maybe(archive, store) as opened:
+    with _maybe(store) as opened:
         replayed = replay_one(request, episode, opened)
     if as_json:
         steps = [asdict(step) for step in replayed.steps]
@@ -213,9 +213,9 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def _maybe(archive: str, folder: str) -> Iterator[SqliteStore | None]:
-    """The store, where there is one, or where the archive is no file and must be a run. Raises StoreError."""
-    if Path(archive).exists() and not has_store(folder):
+def _maybe(folder: str) -> Iterator[SqliteStore | None]:
+    """The store, where there is one. Raises StoreError."""
+    if not has_store(folder):
         yield None
         return
     with open_store(folder) as opened:

@@ -238,6 +238,7 @@ def test_what_cannot_be_replayed_says_what_to_do(tmp_path: Path, asked: tuple[st
     ended = replay(tmp_path / asked[0])
     assert ended.code == 2
     assert "error: " in ended.err
+    assert ("no such file, and no store" in ended.err) == (asked[0] == "no-such-file.json")
 
 
 def test_a_conversion_that_keeps_everything_moves_nothing(tmp_path: Path) -> None:
