@@ -9,6 +9,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -29,6 +30,7 @@ from harness.records.vocabulary import Outcome, Reason
 from harness.replay.cross import cross
 from harness.replay.engine import Comparison, replay_episode
 from harness.replay.modes import check_opening, contradiction
+from harness.runner.conversing import close_with
 
 COLUMNS = ("agent", "task", "repeat", "recorded", "grader", "data", "mode", "outcome", "reason")
 _MISLABELLED, _ABSENT = "label", "absent"
@@ -88,6 +90,12 @@ def crossed(request: CrossRequest) -> Crossed:
     if not request.graders:
         raise ConfigError("no grader is named", place="--graders", remedy="name at least one: assay cross --help")
     world = environment(request.environment, request.environment_data)
+    with ExitStack() as stack:
+        close_with(stack, world)
+        return _crossed_in(world, request)
+
+
+def _crossed_in(world: Environment, request: CrossRequest) -> Crossed:
     versions = data_versions(request.data, world.capabilities, request.task_map)
     graders = [episode_grader(name) for name in request.graders]
     for place, given in (("--graders", [named(grader) for grader in graders]), ("--mode", request.modes)):

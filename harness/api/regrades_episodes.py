@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from harness.records.run import RunRow
 from harness.records.vocabulary import Outcome
 from harness.replay.modes import check_opening, contradiction
 from harness.report.summary import last_attempts
+from harness.runner.conversing import close_with
 from harness.runner.journal import utc_now
 from harness.store.sqlite import SqliteStore
 
@@ -49,7 +51,8 @@ def regrade_episodes(store: SqliteStore, asked: EpisodeRegrade) -> tuple[Regrade
 
     Raises ConfigError, EnvironmentFault and StoreError before the first step for what cannot be meant.
     """
-    return _Regrading(store, asked, store.run(asked.run)).carry_out()
+    with ExitStack() as stack:
+        return _Regrading(store, asked, store.run(asked.run), stack).carry_out()
 
 
 @dataclass
@@ -62,8 +65,8 @@ class _World:
 
 
 class _Regrading:
-    def __init__(self, store: SqliteStore, asked: EpisodeRegrade, row: RunRow) -> None:
-        self.store, self.asked, self.row = store, asked, row
+    def __init__(self, store: SqliteStore, asked: EpisodeRegrade, row: RunRow, stack: ExitStack) -> None:
+        self.store, self.asked, self.row, self._stack = store, asked, row, stack
         self.grader: EpisodeGrader = episode_grader(asked.grader)
         self.id = next_regrade(store, row.run)
         self.worlds: dict[str, _World] = {}
@@ -96,6 +99,7 @@ class _Regrading:
 
     def _world(self, name: str, made: Environment) -> _World:
         if name not in self.worlds:
+            close_with(self._stack, made)
             texts = () if self.asked.data is None else (self.asked.data,)
             self.worlds[name] = _World(made, data_versions(texts, made.capabilities, self.asked.task_map)[0])
         return self.worlds[name]

@@ -71,7 +71,7 @@ class ReplayRequest:
         return ReadingOptions(self.format, self.options or ImportOptions(), self.relabel)
 
     def places(self) -> Places:
-        """Where to replay. Raises ConfigError, and EnvironmentFault for a mode that is not offered."""
+        """Where to replay: to be entered, which raises ConfigError, and EnvironmentFault for a mode not offered."""
         return Places(self.environment, self.mode, self.data, self.environment_data, self.task_map)
 
 
@@ -101,13 +101,15 @@ class _Replaying:
             raise ConfigError(
                 "restoring outcomes needs a grader", place="--restore-ungraded", remedy="name one with --grader"
             )
-        self.places = request.places()
         self.grader: EpisodeGrader | None = episode_grader(request.grader) if request.grader is not None else None
         self.comparison = Comparison(normalisations(request.normalise), states=request.states)
-        source = source_of(request.archive, self.store, request.reading)
+        with request.places() as self.places:
+            return self._through(source_of(request.archive, self.store, request.reading))
+
+    def _through(self, source: Source) -> ReplayReport:
         wrong = self._contradicted(source)
         for read in source.episodes():
-            if request.limit is not None and len(self.rows) >= request.limit:
+            if self.request.limit is not None and len(self.rows) >= self.request.limit:
                 break
             if read.episode.id in self.strata:  # the archive's second record of a trial
                 continue

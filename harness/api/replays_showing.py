@@ -18,11 +18,11 @@ _MOST_NAMES = 20_000
 def replay_one(request: ReplayRequest, episode: str, store: SqliteStore | None = None) -> Replayed:
     """The episode of that name (TASK/TRIAL, or a trial's id or the beginning of it), with a digest of the state after
     every call that may have changed it. Raises ArchiveError, ConfigError, EnvironmentFault, StoreError."""
-    places = request.places()
     comparison = Comparison(normalisations(request.normalise), states=request.states, digests=True)
-    read = _found(request, episode, store)
-    place = places.of(read.episode)
-    return replay_episode(read.episode, place.world, place.opening_of(read.episode), comparison)
+    with request.places() as places:
+        read = _found(request, episode, store)
+        place = places.of(read.episode)
+        return replay_episode(read.episode, place.world, place.opening_of(read.episode), comparison)
 
 
 def _found(request: ReplayRequest, wanted: str, store: SqliteStore | None) -> SourceEpisode:

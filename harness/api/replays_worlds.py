@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from harness.api.carriers import environment
 from harness.api.crosses_data import AS_RECORDED, DataVersion, data_versions
@@ -16,6 +19,7 @@ from harness.records.environment import Opening
 from harness.records.errors import ConfigError
 from harness.records.replay import RecordedEpisode
 from harness.replay.modes import check_opening
+from harness.runner.conversing import close_with
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,11 @@ class Place:
 
 @dataclass
 class Places:
-    """Opens environments once. `environment` and `mode` may be `recorded`: of conversations of ours, that each name
-    theirs. Raises ConfigError, and EnvironmentFault for a mode or data version that is not offered."""
+    """Opens environments once, and closes them at the end of its block. `environment` and `mode` may be `recorded`: of
+    conversations of ours, that each name theirs.
+
+    Raises ConfigError, and EnvironmentFault for a mode or data version that is not offered.
+    """
 
     environment: str
     mode: str
@@ -45,10 +52,21 @@ class Places:
     task_map: Path | None = None
     _worlds: dict[tuple[str, str], Environment] = field(default_factory=dict)
     _places: dict[tuple[str, str, str], Place] = field(default_factory=dict)
+    _stack: ExitStack = field(default_factory=ExitStack)
 
-    def __post_init__(self) -> None:
-        if AS_RECORDED not in (self.environment, self.mode):
-            self._open((self.environment, ""), self.mode)
+    def __enter__(self) -> Self:
+        try:
+            if AS_RECORDED not in (self.environment, self.mode):
+                self._open((self.environment, ""), self.mode)
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
 
     def of(self, episode: RecordedEpisode) -> Place:
         """Where an episode is replayed."""
@@ -64,7 +82,8 @@ class Places:
             mode = conversation.mode if mode == AS_RECORDED else mode
             if name == AS_RECORDED:
                 name, folder = conversation.environment, conversation.folder
-                self._worlds.setdefault((name, folder), environment_of(conversation))
+                if (name, folder) not in self._worlds:
+                    self._know((name, folder), environment_of(conversation))
         return self._open((name, folder), mode)
 
     @property
@@ -85,12 +104,16 @@ class Places:
         codes = list(dict.fromkeys(place.world.capabilities.code for place in self.used))
         return codes[0] if len(codes) == 1 else digest_of(codes)
 
+    def _know(self, key: tuple[str, str], world: Environment) -> None:
+        close_with(self._stack, world)
+        self._worlds[key] = world
+
     def _open(self, key: tuple[str, str], mode: str) -> Place:
         found = self._places.get((*key, mode))
         if found is not None:
             return found
         if key not in self._worlds:
-            self._worlds[key] = environment(key[0], self.folder)
+            self._know(key, environment(key[0], self.folder))
         world = self._worlds[key]
         (version,) = data_versions((self.data,), world.capabilities, self.task_map)
         opening = Opening(mode, version.environment)
