@@ -8,6 +8,9 @@ from harness.records.audit import Cause
 from harness.records.base import Record
 
 
+UNMEASURED = "not measured"  # the ceiling, where no audit says what was achievable
+
+
 class TaskState(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
@@ -67,7 +70,7 @@ class Score(Record):
     def ceiling(self) -> str:
         """One line on what was achievable."""
         if not self.measured or self.achievable is None or self.unavailable_rate is None:
-            return "not measured"
+            return UNMEASURED
         return (
             f"{self.achievable} of {self.tasks} achievable, {self.unavailable} unavailable"
             f" ({100 * self.unavailable_rate:.1f} %), by cycle {self.cycle} of {(self.cycle_at or '')[:16]}"

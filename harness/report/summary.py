@@ -14,6 +14,7 @@ from harness.adaptive.estimators import Estimate
 from harness.protocols import EvidenceStore
 from harness.records.base import Record
 from harness.records.run import RunRow, TrialRow
+from harness.records.score import UNMEASURED
 from harness.records.vocabulary import Outcome, Reason, StopReason
 from harness.report.notes import notes
 from harness.report.survivors import Survivor, survivors
@@ -162,7 +163,7 @@ def summarise(
         survivors=survived,
         ended=_ended(store, row.run),
         halted=halted,
-        ceiling="not measured" if ceiling is None else ceiling(row.run, store),
+        ceiling=UNMEASURED if ceiling is None else ceiling(row.run, store),
         warnings=notes(config, rows, latest),
         truth=truth if isinstance(truth, float) else None,
         trials=lines,

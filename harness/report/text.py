@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from harness.records.score import UNMEASURED
 from harness.records.vocabulary import Outcome, Reason, StopReason
 from harness.report.summary import RunState, Summary
 from harness.report.words import one_line, printable
@@ -41,7 +42,8 @@ def summary_text(summary: Summary, store: str) -> str:
 
 def _headline(summary: Summary) -> Iterator[tuple[str, str]]:
     if summary.survivors is None:
-        yield "score", score_line(summary)
+        # A rate of passes is a score once it is known what could be passed.
+        yield ("rate" if summary.ceiling == UNMEASURED else "score"), score_line(summary)
         if summary.truth is not None:
             yield "truth", truth_line(summary)
         return
