@@ -7,7 +7,6 @@ from enum import StrEnum
 from harness.records.audit import Cause
 from harness.records.base import Record
 
-
 UNMEASURED = "not measured"  # the ceiling, where no audit says what was achievable
 
 
