@@ -131,7 +131,7 @@ def calibrate(
     first = None if start is None else _from_start(history, start, candidates[0])
     choice = _choose(history, candidates, settings, first)
     fitted = fit_candidate(history.counts, choice.dims, replace(settings, kinds=choice.kinds), choice.first)
-    if choice.kinds > 1:
+    if fitted.posterior.prior.kinds > 1:
         told = int((fitted.posterior.prior.weight >= _LEAST_WEIGHT).sum())
         notes.append(f"items are drawn towards {told} kinds of their own, which predicts hidden outcomes better")
     calibration = _assemble(history, fitted, responses.sha256, settings, tuple(notes))

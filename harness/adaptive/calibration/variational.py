@@ -53,7 +53,7 @@ from harness.adaptive.calibration.start import starting_point
 from harness.adaptive.provenance import Convergence
 
 _LONGEST_STEP = 1.0
-_COARSER_BY_KINDS = 20.0
+_COARSER_BY_KINDS, _COARSEST, _LONGEST_BY_KINDS = 20.0, 0.1, 150
 _LEAST_DAMPING, _RECOVERY = 1.0 / 16.0, 1.3
 _START_RUN_VARIANCE, _START_ITEM_VARIANCE = 0.2, 0.05
 _START_LOADING_VARIANCE, _START_DIFFICULTY_VARIANCE = 0.25, 4.0
@@ -104,13 +104,30 @@ def fit_variational(
     if cells.n_runs == 0 or cells.n_items == 0:
         return VariationalFit(now, Convergence(True, 0, 0.0, settings.tolerance))
     if rasch or settings.kinds == 1:
-        return _iterate(cells, now, rasch, settings)
+        return _iterate(cells, _one_kind(now), rasch, settings)
+    return _tell_kinds(cells, now, settings) or _iterate(cells, _one_kind(now), rasch, settings)
+
+
+def _tell_kinds(cells: Cells, now: Posterior, settings: VariationalSettings) -> VariationalFit | None:
+    """The fit with several kinds of items; None where these do not settle, as where most items are separable."""
     # Where kinds overlap, items move between them for long without a probability changing.
-    settings = replace(settings, tolerance=min(_COARSER_BY_KINDS * settings.tolerance, max(0.1, settings.tolerance)))
+    coarser = min(_COARSER_BY_KINDS * settings.tolerance, max(_COARSEST, settings.tolerance))
+    settings = replace(settings, tolerance=coarser, max_iterations=min(_LONGEST_BY_KINDS, settings.max_iterations))
     if now.prior.kinds == 1:
-        now = _iterate(cells, now, rasch, settings).posterior
+        now = _iterate(cells, now, False, settings).posterior
         now = replace(now, prior=split(now.prior, now.item, min(settings.kinds, cells.n_items)))
-    return _iterate(cells, now, rasch, settings)
+    fit = _iterate(cells, now, False, settings)
+    return fit if fit.convergence.converged else None
+
+
+def _one_kind(now: Posterior) -> Posterior:
+    """`now` with the prior of one kind as wide as all of its own together."""
+    if now.prior.kinds == 1:
+        return now
+    mean = now.prior.weight @ now.prior.mean
+    off = now.prior.mean - mean
+    spread = np.tensordot(now.prior.weight, now.prior.covariance, axes=1) + (now.prior.weight * off.T) @ off
+    return replace(now, prior=ItemPrior.gaussian(mean, spread))
 
 
 def _iterate(cells: Cells, now: Posterior, rasch: bool, settings: VariationalSettings) -> VariationalFit:

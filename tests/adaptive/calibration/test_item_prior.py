@@ -140,3 +140,18 @@ def test_fewer_items_than_kinds(items: int) -> None:
     history, _ = skills(3, 40, items)
     fit = calibrate(history, CalibrationSettings(dims=2, report=False))
     assert np.isfinite(fit.bank.alpha).all()
+
+
+def test_kinds_that_do_not_settle_give_way_to_one() -> None:
+    history, _ = skills(4, 30, 60)
+    cells = Counts.dense(history.passes, history.trials).cells()
+    one = fit_variational(cells, 3, False, VariationalSettings())
+    several = fit_variational(cells, 3, False, VariationalSettings(kinds=5))
+    assert several.posterior.prior.kinds == 5
+    hurried = VariationalSettings(kinds=5, max_iterations=3)
+    for start in (one.posterior, several.posterior):
+        fit = fit_variational(cells, 3, False, hurried, start)
+        assert fit.posterior.prior.kinds == 1 or fit.convergence.converged
+    fresh = fit_variational(cells, 3, False, hurried)
+    assert fresh.posterior.prior.kinds == 1
+    assert not fresh.convergence.converged
