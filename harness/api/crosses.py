@@ -109,7 +109,7 @@ def _crossed_in(world: Environment, request: CrossRequest) -> Crossed:
         filling.take(read)
         filling.wrong.update({f"not recorded in {mode}: {why}": None for mode, why in read.wrong.items()})
     cells = filling.cells()
-    table = cross(filling.episodes, cells, _notes(reading, filling))
+    table = cross(filling.episodes, cells, _notes(reading, filling), len(reading.unread))
     return Crossed(table, tuple(filling.episodes), tuple(cells))
 
 

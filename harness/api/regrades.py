@@ -29,7 +29,7 @@ Notice = Callable[[str], None]
 
 class RegradeReport(Record):
     """A run graded again. `moved` are those of `grades` with another outcome than the record; `unfinished` trials have
-    no result to begin with."""
+    no result to begin with. `unread` parts of the archive that it was just imported from could not be read."""
 
     run: str
     header: RegradeHeader
@@ -37,12 +37,13 @@ class RegradeReport(Record):
     transition: TransitionLine
     moved: int
     unfinished: int
+    unread: int
     grades: tuple[Regraded, ...]
 
     @property
     def whole(self) -> bool:
-        """Whether every trial has a grade now."""
-        return not self.unfinished and all(grade.grade.outcome.graded for grade in self.grades)
+        """Whether all was read and every trial has a grade now."""
+        return not self.unfinished and not self.unread and all(grade.grade.outcome.graded for grade in self.grades)
 
 
 @dataclass(frozen=True)
@@ -70,25 +71,29 @@ def regrade(
 ) -> tuple[RegradeReport, ...]:
     """Grade again and keep it: a report for each run. Raises ArchiveError, ConfigError, EngineUnavailable,
     EnvironmentFault, StoreError."""
-    return tuple(_regrade_run(run, request, store, notice) for run in _runs(request, store, notice))
+    runs, unread = _runs(request, store, notice)
+    return tuple(_regrade_run(run, request, store, notice, unread) for run in runs)
 
 
-def _runs(request: RegradeRequest, store: SqliteStore, notice: Notice) -> tuple[str, ...]:
+def _runs(request: RegradeRequest, store: SqliteStore, notice: Notice) -> tuple[tuple[str, ...], int]:
+    """The runs, and how many parts of the archive they come from could not be read."""
     if not Path(request.target).exists():
-        return (store.run_id(request.target),)
+        return (store.run_id(request.target),), 0
     report = import_archive(request.target, store, format=request.format)
     for run in report.runs:
         notice(f"{request.target} is run {run.run} of the store ({run.written} trials new, {run.already} known)")
-    return tuple(run.run for run in report.runs)
+    for finding in report.unread:
+        notice(f"{finding.place}: not read: {finding.what}")
+    return tuple(run.run for run in report.runs), len(report.unread)
 
 
-def _regrade_run(run: str, request: RegradeRequest, store: SqliteStore, notice: Notice) -> RegradeReport:
+def _regrade_run(run: str, request: RegradeRequest, store: SqliteStore, notice: Notice, unread: int) -> RegradeReport:
     if _of_episodes(store, run):
         header, grades = regrade_episodes(store, _episodes(run, request))
     else:
         header, grades = regrade_containers(store, _containers(run, request), notice)
     keep_regrade(store, run, header, grades)
-    return _report(store, run, header, grades)
+    return _report(store, run, header, grades, unread)
 
 
 def kept_regrades(store: SqliteStore, run: str) -> tuple[RegradeReport, ...]:
@@ -97,7 +102,9 @@ def kept_regrades(store: SqliteStore, run: str) -> tuple[RegradeReport, ...]:
     return tuple(_report(store, id_, header, grades) for header, grades in regrades(store, id_))
 
 
-def _report(store: SqliteStore, run: str, header: RegradeHeader, grades: tuple[Regraded, ...]) -> RegradeReport:
+def _report(
+    store: SqliteStore, run: str, header: RegradeHeader, grades: tuple[Regraded, ...], unread: int = 0
+) -> RegradeReport:
     episodes = [CrossEpisode(one.trial, one.task, one.repeat, run, one.old) for one in grades]
     counts = Counter(one.grade.outcome for one in grades)
     old, new = [one.old for one in grades], [one.grade.outcome for one in grades]
@@ -108,6 +115,7 @@ def _report(store: SqliteStore, run: str, header: RegradeHeader, grades: tuple[R
         transition=transition_of(episodes, ("as recorded", old), (header.grader, new)),
         moved=sum(one.moved for one in grades),
         unfinished=sum(trial.result is None for trial in last_attempts(store.trials(run))),
+        unread=unread,
         grades=grades,
     )
 

@@ -79,8 +79,12 @@ def command(
 
 
 def sound(table: CrossTable) -> bool:
-    """Whether every cell has a verdict and the first reproduces the record."""
-    return all(line.absent is None for line in table.cells) and (table.attribution is None or table.attribution.clean)
+    """Whether all was read, every cell has a verdict and the first reproduces the record."""
+    return (
+        not table.unread
+        and all(line.absent is None for line in table.cells)
+        and (table.attribution is None or table.attribution.clean)
+    )
 
 
 def _parts(text: str) -> tuple[str, ...]:

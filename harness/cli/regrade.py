@@ -59,7 +59,7 @@ def command(
 ) -> None:
     """Grade recorded trials again under another rule, without the agent; the old scores stay.
 
-    Exits 3 when some trial has no grade.
+    Exits 3 when some trial has no grade, or a part of the archive could not be read.
     """
     request = RegradeRequest(
         target=target,
@@ -85,6 +85,8 @@ def _show(reports: tuple[RegradeReport, ...], *, as_json: bool) -> None:
         return
     for report in reports:
         print(regrade_text(report.run, report.header, report.transition, report.grades))
+        if report.unread:
+            print(f"  {report.unread} part(s) of the archive could not be read: what they held has no grade")
         if report.unfinished:
             print(f"  {report.unfinished} trial(s) have no result: `assay resume {report.run}` carries them out")
     if any(report.moved for report in reports):

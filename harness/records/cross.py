@@ -155,3 +155,4 @@ class CrossTable(Record):
     reversals: tuple[ReversalLine, ...]
     attribution: Attribution | None
     notes: tuple[str, ...] = ()
+    unread: int = 0  # parts of the archives that could not be read, each at least one episode that was planned

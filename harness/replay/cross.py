@@ -25,9 +25,15 @@ class CrossFault(AssayError):
     """Cells and episodes that do not fit each other."""
 
 
-def cross(episodes: Sequence[CrossEpisode], cells: Sequence[Cell], notes: Sequence[str] = ()) -> CrossTable:
+UNREAD = "not read"
+
+
+def cross(
+    episodes: Sequence[CrossEpisode], cells: Sequence[Cell], notes: Sequence[str] = (), unread: int = 0
+) -> CrossTable:
     """The table of the cells, which must be every combination of their graders, data and modes; the first is the one
-    that others are compared with. Raises CrossFault when a cell is missing or speaks of other episodes."""
+    that others are compared with. What was there and could not be read, `unread` parts, is planned in every cell.
+    Raises CrossFault when a cell is missing or speaks of other episodes."""
     by_name = {cell.name: cell for cell in cells}
     graders, data, modes = (
         tuple(dict.fromkeys(getattr(cell.name, axis) for cell in cells)) for axis in ("grader", "data", "mode")
@@ -42,7 +48,7 @@ def cross(episodes: Sequence[CrossEpisode], cells: Sequence[Cell], notes: Sequen
         tasks=len({episode.task for episode in episodes}),
         agents=agents,
         common=int(common.sum()),
-        cells=tuple(_line(cell, common) for cell in cells),
+        cells=tuple(_line(cell, common, unread) for cell in cells),
         transitions=tuple(
             transition_of(episodes, (str(first.name), first.outcomes), (str(cell.name), cell.outcomes))
             for cell in computed
@@ -54,6 +60,7 @@ def cross(episodes: Sequence[CrossEpisode], cells: Sequence[Cell], notes: Sequen
         reversals=tuple(reversals_of(episodes, first, cell) for cell in computed) if len(agents) > 1 else (),
         attribution=attribution(episodes, first),
         notes=tuple(notes),
+        unread=unread,
     )
 
 
@@ -105,10 +112,11 @@ def _common(cells: Sequence[Cell], episodes: int) -> BoolArray:
     return np.logical_and.reduce(computed) if computed else np.zeros(episodes, dtype=np.bool_)
 
 
-def _line(cell: Cell, common: BoolArray) -> CellLine:
+def _line(cell: Cell, common: BoolArray, unread: int) -> CellLine:
     values, known = values_of(cell.outcomes), _known(cell)
-    share = valid_share(len(cell.outcomes), int(known.sum()), int(np.nansum(values)))
+    share = valid_share(len(cell.outcomes) + unread, int(known.sum()), int(np.nansum(values)))
     without = Counter(reason or "no reason" for reason, valid in zip(cell.reasons, known, strict=True) if not valid)
+    without.update({UNREAD: unread} if unread else {})
     top = ", ".join(f"{count} {reason}" for reason, count in without.most_common(3))
     return CellLine(
         cell=cell.name,

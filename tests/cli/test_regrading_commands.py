@@ -111,3 +111,21 @@ def test_conversations_of_our_own_are_graded_again_in_their_own_environments(tmp
     suite = assay("regrade", "latest", "--grader", "tau2@1.0", "--suite", "airline", "--store", store)
     assert suite.code == 2
     assert "--data" in suite.err
+
+
+def test_what_was_cut_off_is_planned_and_has_no_grade(tmp_path: Path) -> None:
+    whole = tau_bench_archive(tmp_path)
+    episodes = json.loads(whole.read_text(encoding="utf-8"))
+    graded = [episode for episode in episodes if episode["info"]["reward_info"]]
+    cut = tmp_path / "cut.json"
+    cut.write_text(json.dumps(graded)[:-40], encoding="utf-8")
+    crossed = assay("cross", cut, "--environment", SHOP, "--graders", OLD)
+    assert crossed.code == 3
+    assert f"of {len(graded)} " in crossed.out
+    assert "1 not read" in crossed.out
+    (line,) = assay("cross", cut, "--environment", SHOP, "--graders", OLD, "--json").json["cells"]
+    assert (line["planned"], line["valid"]) == (len(graded), len(graded) - 1)
+    regraded = assay("regrade", cut, "--grader", OLD, "--environment", SHOP, "--store", tmp_path / "store")
+    assert regraded.code == 3
+    assert "1 part(s) of the archive could not be read" in regraded.out
+    assert "not read:" in regraded.err
