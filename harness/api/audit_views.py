@@ -62,11 +62,13 @@ def status(request: AuditRequest, *, scores: bool = True) -> AuditStatus:
     )
 
 
-def _written_since(request: AuditRequest, history: AuditHistory) -> bool:
-    """Whether the newest cycle measured other files than there are now; False where their times tell nothing."""
-    then = history.finished[-1].stamp if history.finished else None
-    now = stamp_of(find_suite(request.suite))
-    return then is not None and now is not None and then != now
+def _written_since(request: AuditRequest, history: AuditHistory) -> bool | None:
+    """Whether the newest cycle measured other files than there are now; None where their times tell nothing: they were
+    seconds old then, or are now."""
+    if not history.finished:
+        return False
+    then, now = history.finished[-1].stamp, stamp_of(find_suite(request.suite))
+    return None if then is None or now is None else then != now
 
 
 def _scores(store: EvidenceStore, seen: Look, request: AuditRequest) -> tuple[ScorePoint, ...]:

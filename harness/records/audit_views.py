@@ -110,5 +110,5 @@ class AuditStatus(Record):
     trend: tuple[TrendPoint, ...]
     scores: tuple[ScorePoint, ...]
     breaks: tuple[Break, ...]
-    written_since: bool = False  # the suite's files, or the code that reads them, since the newest cycle
+    written_since: bool | None = False  # the suite's files, or the code that reads them, since the newest cycle
     decisions: tuple[Decision, ...]

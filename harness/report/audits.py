@@ -74,6 +74,8 @@ def _status_rows(status: AuditStatus) -> Iterator[tuple[str, str]]:
     yield "audited", f"by {status.cycle.cycle}, gold of {(status.oldest_gold or 'never')[:16]} or later"
     if status.written_since:
         yield "note", f"files were written since: assay audit all --suite {one_line(status.suite)} --changed"
+    elif status.written_since is None:
+        yield "note", "files were seconds old: whether they were written since, `assay audit gold --changed` finds out"
     by_cause: dict[Cause, list[Availability]] = {}
     for found in status.unavailable:
         if found.cause is not None:
