@@ -127,6 +127,9 @@ async def test_files_that_were_just_written_are_read(audited: Laboratory, monkey
     """A second write within the same tick of the clock would keep every time and size."""
     monkeypatch.setattr("harness.audit.fingerprint.RACY_NS", 3600 * 10**9)
     await audited.audit()
+    found = status(audited.request())
+    assert found.written_since is None
+    assert "whether they were written since" in status_text(found)
     monkeypatch.setattr("harness.api.audit_glance.has_store", lambda folder: True)
     monkeypatch.setattr("harness.api.audit_state.load_suite", refuse)
     with pytest.raises(AssertionError, match="was loaded"):

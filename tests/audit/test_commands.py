@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def test_people_decide_with_reasons(suite: Laboratory) -> None:
     assert (refused.code, "no mutant of t0 survives" in refused.err) == (2, True)
     shown = on(suite, "explain", "t0")
     assert "repair      2026-03-01: it is back" in shown.out
-    assert "wall: 0.0 s of 600.0 s" in shown.out
+    assert re.search(r"wall: \d+\.\d s of 600\.0 s", shown.out)
 
 
 @pytest.mark.parametrize(
