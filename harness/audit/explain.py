@@ -59,11 +59,11 @@ def _at_fault(row: TableRow | None) -> Sentinel:
 def _sides(rows: list[tuple[Table, TableRow]], sentinel: Sentinel) -> tuple[Side | None, Side | None]:
     """The first red of the present red stretch, and the green before it; without red, the newest green."""
     red: Side | None = None
-    for table, row in rows:
+    for _, row in rows:
         evidence = row.evidence(sentinel)
         if evidence is None:
             continue
-        side = Side(cycle=table.cycle, at=evidence.at, fingerprint=row.fingerprint, evidence=evidence)
+        side = Side(cycle=evidence.cycle, at=evidence.at, fingerprint=row.fingerprint, evidence=evidence)
         if evidence.cause is None:
             return red, side
         red = side

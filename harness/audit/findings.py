@@ -82,7 +82,7 @@ def _rates(situation: Situation, tasks: Mapping[str, Availability]) -> Iterator[
             kind=AlertKind.JUMP,
             subject=suite,
             message=f"unavailable tasks rose from {100 * share_before:.1f} % to {100 * share:.1f} % between two cycles:"
-            " an event of the infrastructure, not of an agent",
+            " the instrument or the machine changed, not an agent",
             state=cycle or "",
             cycle=cycle,
         )
@@ -131,11 +131,20 @@ def _gold(situation: Situation) -> Iterator[Finding]:
         yield Finding(kind=AlertKind.GOLD_ABSENT, subject=suite, message=f"no gold run of {suite} is on record")
         return
     if absent:
+        lacking = [
+            f"{count} no {name} run"
+            for name, count in (
+                ("gold", sum(row.gold is None for row in rows)),
+                ("null", sum(row.null is None for row in rows)),
+            )
+            if count
+        ]
         named = ", ".join(absent[:5]) + (f" and {len(absent) - 5} more" if len(absent) > 5 else "")
         yield Finding(
             kind=AlertKind.GOLD_ABSENT,
             subject=suite,
-            message=f"{len(absent)} tasks have no gold or no null run as they are: {named}",
+            message=f"of {len(rows)} tasks, as they are, {' and '.join(lacking)}: {named};"
+            " `assay audit all` makes them",
             state=digest_of(absent)[7:19],
         )
     stale = [at for at in ages if seconds_between(at, judging.at) > judging.policy.stale_days * DAY_S]

@@ -197,6 +197,10 @@ async def test_explain_shows_what_changed_between_the_last_green_and_the_first_r
     assert told.red is not None
     assert (told.green.at[:10], told.red.at[:10]) == ("2026-03-01", "2026-03-02")
     assert told.changed == ("allowances", "tests")
+    last = (await laboratory.audit(sentinels=(Sentinel.NULL,))).cycle
+    assert explain_task(laboratory.request(), "a").red == told.red, "gold was measured before the last cycle"
+    assert last is not None
+    assert last.cycle != told.red.cycle
     assert told.output_diff.splitlines()[-2:] == ["-checked", "+looking again"]
     with pytest.raises(ConfigError, match="no task 'b' in the last audit"):
         explain_task(laboratory.request(), "b")
