@@ -40,7 +40,7 @@ def learn_prior(now: Posterior, hyperprior: Hyperprior, rasch: bool) -> Posterio
 
     With the shares r_ik, n_k = Σ_i r_ik, a_k = Σ_i r_ik μ_i / n_k and S_k = Σ_i r_ik (V_i + (μ_i − a_k)(μ_i − a_k)ᵀ):
     the covariance of one kind is `_gaussian_width`; that of several Ω_k = (S_k + ν W)/(n_k + ν), ν = d + 3, with W
-    their common width (`_common_width`).
+    their common width (`common_width`).
     """
     n_items, width = now.item.shape
     shares = now.prior.shares(now.item, now.item_covariance)
@@ -56,7 +56,7 @@ def learn_prior(now: Posterior, hyperprior: Hyperprior, rasch: bool) -> Posterio
         mean[:, :-1] *= np.minimum(1.0, _STEEPEST / np.maximum(length, _STEEPEST))
     if now.prior.kinds == 1:
         return replace(now, prior=ItemPrior.gaussian(mean[0], _gaussian_width(scatters[0], n_items, hyperprior, rasch)))
-    common = _common_width(now.prior.covariance, n_items, hyperprior)
+    common = common_width(now.prior.covariance, n_items, hyperprior)
     lent = width + 2.0
     covariance = (scatters + lent * common) / (count + lent)[:, None, None]
     return replace(now, prior=ItemPrior(count / n_items, mean, covariance, common))
@@ -79,7 +79,7 @@ def _gaussian_width(scatter: FloatArray, n_items: int, hyperprior: Hyperprior, r
     return _joined(loading, slope, residual)
 
 
-def _common_width(covariance: FloatArray, n_items: int, hyperprior: Hyperprior) -> FloatArray:
+def common_width(covariance: FloatArray, n_items: int, hyperprior: Hyperprior) -> FloatArray:
     """W (d+1, d+1) that maximises Σ_k ½ν (log |W| − tr W Ω_k⁻¹) with the hyperprior on W_αα.
 
     Without the hyperprior W is the harmonic mean of the Ω_k. With P = Σ_k Ω_k⁻¹ and P* = P_αα − P_αβ P_βα / P_ββ the

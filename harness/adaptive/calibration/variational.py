@@ -97,27 +97,24 @@ def fit_variational(
 ) -> VariationalFit:
     """The posterior of `cells` at dimension `d`, from `start` (of the same runs, items and d) or from the data.
 
-    Deterministic. O(iterations · cells · d²) time, O(cells + (R + N) d²) memory. Not converging is reported in the
-    result and is not an error here.
+    With several kinds of items to tell apart: from the fit with one; kinds that do not settle (as where most items are
+    separable) give way to one. Deterministic. O(iterations · cells · d²) time, O(cells + (R + N) d²) memory. Not
+    converging is reported in the result and is not an error here.
     """
     now = start if start is not None else _from_data(cells, d, rasch)
     if cells.n_runs == 0 or cells.n_items == 0:
         return VariationalFit(now, Convergence(True, 0, 0.0, settings.tolerance))
     if rasch or settings.kinds == 1:
         return _iterate(cells, _one_kind(now), rasch, settings)
-    return _tell_kinds(cells, now, settings) or _iterate(cells, _one_kind(now), rasch, settings)
-
-
-def _tell_kinds(cells: Cells, now: Posterior, settings: VariationalSettings) -> VariationalFit | None:
-    """The fit with several kinds of items; None where these do not settle, as where most items are separable."""
     # Where kinds overlap, items move between them for long without a probability changing.
     coarser = min(_COARSER_BY_KINDS * settings.tolerance, max(_COARSEST, settings.tolerance))
-    settings = replace(settings, tolerance=coarser, max_iterations=min(_LONGEST_BY_KINDS, settings.max_iterations))
+    hurried = replace(settings, tolerance=coarser, max_iterations=min(_LONGEST_BY_KINDS, settings.max_iterations))
+    several = now
     if now.prior.kinds == 1:
-        now = _iterate(cells, now, False, settings).posterior
-        now = replace(now, prior=split(now.prior, now.item, min(settings.kinds, cells.n_items)))
-    fit = _iterate(cells, now, False, settings)
-    return fit if fit.convergence.converged else None
+        now = _iterate(cells, now, rasch, hurried).posterior
+        several = replace(now, prior=split(now.prior, now.item, min(settings.kinds, cells.n_items)))
+    fit = _iterate(cells, several, rasch, hurried)
+    return fit if fit.convergence.converged else _iterate(cells, _one_kind(now), rasch, settings)
 
 
 def _one_kind(now: Posterior) -> Posterior:

@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 from harness.adaptive import CalibrationSettings, Responses, calibrate, simulate_population
 from harness.adaptive.calibration.cells import Counts
 from harness.adaptive.calibration.item_prior import ItemPrior, split
-from harness.adaptive.calibration.learning import Hyperprior, _common_width, learn_prior
+from harness.adaptive.calibration.learning import Hyperprior, common_width, learn_prior
 from harness.adaptive.calibration.posterior import Posterior
 from harness.adaptive.calibration.variational import VariationalSettings, fit_variational
 
@@ -58,10 +58,10 @@ def test_a_change_of_axes_changes_no_share_and_no_pull(seed: int, kinds: int) ->
 
 @given(st.integers(0, 2**31), st.integers(2, 6), st.integers(1, 3))
 @settings(max_examples=30)
-def test_the_common_width_is_the_best_one(seed: int, kinds: int, d: int) -> None:
+def test_thecommon_width_is_the_best_one(seed: int, kinds: int, d: int) -> None:
     rng = np.random.default_rng(seed)
     covariance, hyperprior, n_items = widths(rng, kinds, d + 1), Hyperprior(0.3), 20
-    found = _common_width(covariance, n_items, hyperprior)
+    found = common_width(covariance, n_items, hyperprior)
     lent, held, total = d + 3.0, hyperprior.weight * n_items, np.linalg.inv(covariance).sum(axis=0)
 
     def objective(width: np.ndarray) -> float:
