@@ -29,7 +29,7 @@ from harness.records.replay import Invalid, RecordedEpisode, Replayed
 from harness.records.vocabulary import Outcome, Reason
 from harness.replay.cross import cross
 from harness.replay.engine import Comparison, replay_episode
-from harness.replay.modes import check_opening, contradiction
+from harness.replay.modes import contradiction
 from harness.runner.conversing import close_with
 
 COLUMNS = ("agent", "task", "repeat", "recorded", "grader", "data", "mode", "outcome", "reason")
@@ -102,7 +102,7 @@ def _crossed_in(world: Environment, request: CrossRequest) -> Crossed:
         if len(set(given)) < len(given):
             raise ConfigError(f"one of {', '.join(given)} is named twice", place=place, remedy="name each once")
     for mode in request.modes:
-        check_opening(world.capabilities, Opening(mode))
+        world.capabilities.check(Opening(mode))
     filling = _Filling(world, graders, versions, request.modes)
     reading = Reading(request.archives, request.format, request.relabel, filling.contradictions)
     for read in reading.episodes():

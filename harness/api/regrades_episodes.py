@@ -22,7 +22,7 @@ from harness.records.grade import Grade
 from harness.records.regrade import Regraded, RegradeHeader
 from harness.records.run import RunRow
 from harness.records.vocabulary import Outcome
-from harness.replay.modes import check_opening, contradiction
+from harness.replay.modes import contradiction
 from harness.report.summary import last_attempts
 from harness.runner.conversing import close_with
 from harness.runner.journal import utc_now
@@ -75,7 +75,7 @@ class _Regrading:
         if asked.environment is not None:
             world = self._world(asked.environment, environment(asked.environment, asked.environment_data))
             if asked.mode is not None:
-                check_opening(world.environment.capabilities, Opening(asked.mode))
+                world.environment.capabilities.check(Opening(asked.mode))
 
     def carry_out(self) -> tuple[RegradeHeader, tuple[Regraded, ...]]:
         trials = [trial for trial in last_attempts(self.store.trials(self.row.run)) if trial.result is not None]
@@ -93,7 +93,7 @@ class _Regrading:
     def _contradiction(self, stored: StoredEpisode) -> str:
         """Why the episode was not recorded in the asked mode; then none of the run was."""
         world, mode = self._world_of(stored).environment, self.asked.mode or ""
-        check_opening(world.capabilities, Opening(mode))
+        world.capabilities.check(Opening(mode))
         why = contradiction(stored.episode, world.capabilities, mode)
         return f"not recorded in {mode}: trial {stored.trial.trial}: {why}" if why else ""
 

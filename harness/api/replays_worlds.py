@@ -18,7 +18,6 @@ from harness.records.conversation import Conversation
 from harness.records.environment import Opening
 from harness.records.errors import ConfigError
 from harness.records.replay import RecordedEpisode
-from harness.replay.modes import check_opening
 from harness.runner.conversing import close_with
 
 
@@ -117,6 +116,6 @@ class Places:
         world = self._worlds[key]
         (version,) = data_versions((self.data,), world.capabilities, self.task_map)
         opening = Opening(mode, version.environment)
-        check_opening(world.capabilities, opening)
+        world.capabilities.check(opening)
         self._places[(*key, mode)] = made = Place(world, version, opening)
         return made

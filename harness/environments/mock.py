@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from harness.environments.folder import find, needed, read_database
 from harness.environments.overlay import Database, Overlay
-from harness.environments.session import AGENT, USER, checked, code_of
+from harness.environments.session import AGENT, USER, code_of
 from harness.environments.tau2_session import DIGEST, FUNCTIONS, Domain, Side, Tau2Session, reference_access
 from harness.records.environment import Capabilities, EnvironmentFault, Opening, ToolSpec
 
@@ -170,7 +170,7 @@ class MockTau2:
     @contextmanager
     def open(self, opening: Opening) -> Iterator[Tau2Session]:
         """Two fresh databases, and the task's initial state in them. Raises EnvironmentFault."""
-        checked(self.capabilities, opening)
+        self.capabilities.check(opening)
         yield Tau2Session(Domain(self.capabilities, "", self._sides, _toolkits), opening)
 
 

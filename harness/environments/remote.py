@@ -22,7 +22,6 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from harness.environments.channel import Channel
-from harness.environments.session import checked
 from harness.records.environment import Answer, Call, Capabilities, EnvironmentFault, Opening
 
 PROTOCOL = 1
@@ -65,7 +64,7 @@ class RemoteEnvironment:
 
     @contextmanager
     def open(self, opening: Opening) -> Iterator[RemoteSession]:
-        data = checked(self.capabilities, opening)
+        data = self.capabilities.data_of(opening)
         with self._lock:
             link = self._spare if self._spare is not None and not self._spare.dead else self._greeted()
             self._spare = link if link.many else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.records.base import digest_of, sha256_of
-from harness.records.environment import Capabilities, EnvironmentFault, Opening
+from harness.records.environment import Capabilities, EnvironmentFault
 from harness.records.vocabulary import Actor
 
 AGENT, USER, REFERENCE = Actor.AGENT.value, Actor.USER.value, Actor.REFERENCE.value
@@ -27,23 +27,6 @@ class Access:
 
     def allows(self, actor: Actor, namespace: str, name: str) -> bool:
         return name in self._names.get((actor.value, namespace), ())
-
-
-def checked(capabilities: Capabilities, opening: Opening) -> str:
-    """The data version that an opening means. Raises EnvironmentFault for a mode or version that is not declared."""
-    if opening.mode not in capabilities.modes:
-        raise EnvironmentFault(
-            f"there is no mode {opening.mode!r}",
-            place=capabilities.environment,
-            remedy=f"its modes are: {', '.join(capabilities.modes)}",
-        )
-    if opening.data and opening.data not in capabilities.data:
-        raise EnvironmentFault(
-            f"there is no data version {opening.data!r}",
-            place=capabilities.environment,
-            remedy=f"its data versions are: {', '.join(capabilities.data) or 'none'}",
-        )
-    return opening.data or next(iter(capabilities.data), "")
 
 
 def code_of(modules: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.environments.folder import find, needed, read_json
-from harness.environments.session import AGENT, USER, Access, checked, code_of
+from harness.environments.session import AGENT, USER, Access, code_of
 from harness.environments.tau2_session import reference_access
 from harness.records.base import sha256_of
 from harness.records.environment import Answer, Call, Capabilities, EnvironmentFault, Opening, ToolSpec
@@ -53,7 +53,7 @@ class TelecomTau2:
 
         An initial state is the tools' affair, and none of them will be carried out: it is not looked at.
         """
-        checked(self.capabilities, opening)
+        self.capabilities.check(opening)
         yield TelecomSession(Access(self.capabilities, opening.mode))
 
 

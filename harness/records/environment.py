@@ -6,7 +6,7 @@ answers are plain slotted values, not validated records: an archive has millions
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +65,25 @@ class Capabilities(Record):
     data: tuple[str, ...] = ()  # names of its data versions; the first is the default
     digest: str = ""  # how its state digest is made, in words; empty: it has none
     snapshots: bool = False
+
+    def check(self, opening: Opening) -> None:
+        """Raises EnvironmentFault, naming what there is, for a mode or data version that is not declared."""
+        self._declared("mode", opening.mode, self.modes)
+        if opening.data:
+            self._declared("data version", opening.data, self.data)
+
+    def _declared(self, what: str, asked: str, known: Collection[str]) -> None:
+        if asked not in known:
+            raise EnvironmentFault(
+                f"there is no {what} {asked!r}",
+                place=self.environment,
+                remedy=f"its {what}s are: {', '.join(known) or 'none'}",
+            )
+
+    def data_of(self, opening: Opening) -> str:
+        """The data version that an opening means; "" where none is declared. Raises EnvironmentFault as `check`."""
+        self.check(opening)
+        return opening.data or next(iter(self.data), "")
 
     def tool(self, name: str, namespace: str) -> ToolSpec | None:
         """The tool of that name on that side."""

@@ -28,7 +28,7 @@ from harness.records.replay import (
 )
 from harness.records.vocabulary import Actor
 from harness.replay.compare import Compared, compare
-from harness.replay.modes import SPEECH, check_opening, contradiction, lacking
+from harness.replay.modes import SPEECH, contradiction, lacking
 from harness.replay.normalise import STANDARD, Normalisation
 from harness.replay.order import end_of, first_break, of_interaction, paired
 
@@ -58,7 +58,7 @@ def replay_episode(
     Raises EnvironmentFault, before the first step, for a mode or data version that the environment does not offer.
     """
     capabilities = environment.capabilities
-    check_opening(capabilities, opening)
+    capabilities.check(opening)
     run = _Run(episode, capabilities, opening, comparison)
     wrong = contradiction(episode, capabilities, opening.mode)
     if wrong:

@@ -6,7 +6,7 @@ Words of importers: `normal` and `dual_control` (there is a user; in the second 
 
 from __future__ import annotations
 
-from harness.records.environment import Capabilities, EnvironmentFault, Opening
+from harness.records.environment import Capabilities
 from harness.records.replay import RecordedEpisode
 from harness.records.vocabulary import Actor
 from harness.replay.order import of_interaction
@@ -14,22 +14,6 @@ from harness.replay.order import of_interaction
 NORMAL, DUAL, SOLO = "normal", "dual_control", "solo"
 SPEECH = frozenset({"respond"})  # in tau-bench, what is said is an action too
 _AGENT, _USER = Actor.AGENT.value, Actor.USER.value
-
-
-def check_opening(capabilities: Capabilities, opening: Opening) -> None:
-    """Before the first step. Raises EnvironmentFault for a mode or data version that the environment does not offer."""
-    if opening.mode not in capabilities.modes:
-        raise EnvironmentFault(
-            f"there is no mode {opening.mode!r}",
-            place=capabilities.environment,
-            remedy=f"its modes are: {', '.join(capabilities.modes)}",
-        )
-    if opening.data and opening.data not in capabilities.data:
-        raise EnvironmentFault(
-            f"there is no data version {opening.data!r}",
-            place=capabilities.environment,
-            remedy=f"its data versions are: {', '.join(capabilities.data) or 'none'}",
-        )
 
 
 def contradiction(episode: RecordedEpisode, capabilities: Capabilities, mode: str) -> str:

@@ -79,17 +79,7 @@ class Leases:
 
     def owned(self, run: str) -> bool:
         """Whether some live process, this one included, owns the run now."""
-        try:
-            descriptor = os.open(self.path(run), os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
-        return False
+        return is_locked(self.path(run))
 
     def holder(self, run: str) -> dict[str, object] | None:
         """What the owner wrote about itself (pid, host, started), or None when nobody owns the run."""
@@ -97,6 +87,21 @@ class Leases:
             return None
         with explained(self.path(run)), self.path(run).open("rb") as file:
             return _holder(file.fileno())
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a live process, this one included, holds the lock file `path`. Raises OSError where it cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def describe(holder: dict[str, object]) -> str:

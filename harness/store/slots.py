@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from harness.store.faults import explained
+from harness.store.leases import is_locked
 
 
 class Slots:
@@ -58,18 +59,4 @@ class Slots:
         budget = self.budget()
         if budget is None:
             return 0
-        return sum(self._is_held(self._folder / f"{number}.lock") for number in range(budget))
-
-    @staticmethod
-    def _is_held(path: Path) -> bool:
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
-        return False
+        return sum(is_locked(self._folder / f"{number}.lock") for number in range(budget))

@@ -13,7 +13,7 @@ from harness.environments.airline.schema import TAU2
 from harness.environments.airline.tau2_models import has_shape, valid_record, validated
 from harness.environments.airline.tau2_tools import AirlineTools
 from harness.environments.folder import needed
-from harness.environments.session import AGENT, checked, code_of
+from harness.environments.session import AGENT, code_of
 from harness.environments.tau2_session import DIGEST, Domain, Side, Tau2Session, reference_access
 from harness.records.environment import Capabilities, EnvironmentFault, Opening
 
@@ -73,7 +73,7 @@ class AirlineTau2:
     @contextmanager
     def open(self, opening: Opening) -> Iterator[Tau2Session]:
         """A fresh database. Raises EnvironmentFault, also for a record that the models refuse."""
-        data = checked(self.capabilities, opening)
+        data = self.capabilities.data_of(opening)
         if data not in self._valid:
             tables = validated(self._data.version(data).tables, place=f"{self._data.path} ({data})")
             self._valid[data] = _Valid(DataVersion(tables), Side(tables, valid_record))

@@ -13,7 +13,7 @@ from harness.environments.airline.schema import V1
 from harness.environments.airline.v1_tools import TOOLS
 from harness.environments.folder import needed
 from harness.environments.overlay import Overlay, copy_of
-from harness.environments.session import AGENT, REFERENCE, Access, checked, code_of, packed, unpacked
+from harness.environments.session import AGENT, REFERENCE, Access, code_of, packed, unpacked
 from harness.records.environment import Answer, Call, Capabilities, EnvironmentFault, Opening
 
 NAME = "airline@v1"
@@ -54,7 +54,7 @@ class AirlineV1:
     @contextmanager
     def open(self, opening: Opening) -> Iterator[AirlineV1Session]:
         """A fresh database. Raises EnvironmentFault; the tasks of this benchmark have no initial state of their own."""
-        data = checked(self.capabilities, opening)
+        data = self.capabilities.data_of(opening)
         if opening.initial:
             raise EnvironmentFault(
                 f"a task of tau-bench has no initial state: {', '.join(opening.initial)}",

@@ -8,7 +8,7 @@ Source: the project's evaluators at 37199f3 (0.1.0) and 01e812d (1.0.0).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,10 +30,10 @@ from harness.grading.episodes.reference import (
     recorded_session,
     reference_opening,
 )
+from harness.grading.episodes.variants import choices_made, varied
 from harness.grading.episodes.verdicts import invalid, outcome_of, source_digest, ungraded
 from harness.protocols import EpisodeCase
 from harness.records.environment import Call, Capabilities, EnvironmentFault
-from harness.records.errors import ConfigError
 from harness.records.grade import Grade
 from harness.records.vocabulary import Actor, Phase, Reason, StopReason
 
@@ -85,19 +85,12 @@ class Tau2:
     def rule(self) -> str:
         zeros = self.choices.zeros
         ends = f"an end by {' or '.join(zeros)}" if zeros is not None else f"any end but {' and '.join(SCORED)}"
-        others = [name for name in _CHANGES if _CHANGES[name](self.choices) == self.choices]
         counted = f"the product of the task's reward_basis (unstated: {', '.join(DEFAULT_BASIS)})"
-        return f"{counted}; 0 for {ends}" + (f"; choices: {', '.join(others)}" if others else "")
+        return f"{counted}; 0 for {ends}{choices_made(self.choices, _CHANGES)}"
 
     def variant(self, names: Sequence[str]) -> Tau2:
         """This version with named choices made otherwise. Raises ConfigError for an unknown name."""
-        choices = self.choices
-        for name in names:
-            if name not in _CHANGES:
-                known = ", ".join(_CHANGES)
-                raise ConfigError(f"{self.id} has no variant {name!r}", place=self.id, remedy=f"known: {known}")
-            choices = _CHANGES[name](choices)
-        return Tau2("+".join((self.version, *names)), choices)
+        return Tau2("+".join((self.version, *names)), varied(self.choices, names, _CHANGES, self.id))
 
     def grade(self, case: EpisodeCase) -> Grade:
         """Raises nothing of the episode's or the task's: what cannot be graded is a grade with the reason."""
@@ -277,7 +270,7 @@ _OUR_WORDS = {
     StopReason.SOLVER_ERROR.value: "agent_error",
     StopReason.INFRASTRUCTURE.value: INFRASTRUCTURE,
 }
-_CHANGES = {
+_CHANGES: dict[str, Callable[[Tau2Rule], Tau2Rule]] = {
     "numbers-by-value": lambda rule: replace(rule, numbers_by_value=True),
     "whole-words": lambda rule: replace(rule, phrases=replace(rule.phrases, whole_words=True)),
     "commas-removed": lambda rule: replace(rule, phrases=replace(rule.phrases, commas_removed=True)),

@@ -25,10 +25,10 @@ from harness.grading.episodes.reference import (
     recorded_opening,
     reference_opening,
 )
+from harness.grading.episodes.variants import choices_made, varied
 from harness.grading.episodes.verdicts import invalid, outcome_of, source_digest, ungraded
 from harness.protocols import EpisodeCase
 from harness.records.environment import EnvironmentFault
-from harness.records.errors import ConfigError
 from harness.records.grade import Grade
 from harness.records.vocabulary import Actor, Reason, StopReason
 
@@ -98,18 +98,11 @@ class TauBench:
         said += f"; graded at each ending event, the last one counts; {grown}" if not choices.own_state else ""
         said += "; 0 without any action" if choices.fails_without_action else ""
         said += "; afterwards as many log entries as the task has reference actions are cut" if choices.cuts_log else ""
-        others = [name for name in _CHANGES if _changed(choices, name) == choices]
-        return said + (f"; choices: {', '.join(others)}" if others else "")
+        return said + choices_made(choices, _CHANGES)
 
     def variant(self, names: Sequence[str]) -> TauBench:
         """This version with named choices made otherwise. Raises ConfigError for an unknown name."""
-        choices = self.choices
-        for name in names:
-            if name not in _CHANGES:
-                known = ", ".join(_CHANGES)
-                raise ConfigError(f"{self.id} has no variant {name!r}", place=self.id, remedy=f"known: {known}")
-            choices = _changed(choices, name)
-        return TauBench("+".join((self.version, *names)), choices)
+        return TauBench("+".join((self.version, *names)), varied(self.choices, names, _CHANGES, self.id))
 
     def grade(self, case: EpisodeCase) -> Grade:
         """Raises nothing of the episode's or the task's: what cannot be graded is a grade with the reason."""
@@ -286,10 +279,6 @@ _CHANGES: dict[str, Callable[[TauBenchRule], TauBenchRule]] = {
     "commas-removed": lambda rule: replace(rule, phrases=replace(rule.phrases, commas_removed=True)),
     "without-end": lambda rule: replace(rule, needs_end=False),
 }
-
-
-def _changed(rule: TauBenchRule, name: str) -> TauBenchRule:
-    return _CHANGES[name](rule)
 
 
 UNTIL_718FFA1 = TauBench("until-718ffa1", TauBenchRule(state_always=False))

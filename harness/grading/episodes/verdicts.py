@@ -13,7 +13,7 @@ from harness.records.vocabulary import Outcome, Reason
 
 PASS_AT = 1.0 - 1e-6
 _CALLS = "harness.records.calls"  # which call a step of a record is
-_SHARED = ("conversation", "criteria", "phrases", "reference", "verdicts")
+_SHARED = ("conversation", "criteria", "phrases", "reference", "variants", "verdicts")
 
 
 def invalid(grader: str, case: EpisodeCase) -> Grade:
