@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from harness.api.request import (
-    AdaptiveRequest,
     ConfigFile,
     KeyPath,
     Origin,
@@ -18,21 +17,13 @@ from harness.api.request import (
     merged,
     read_values,
 )
-from harness.api.wiring import OPENAI_URL
+from harness.cli import run_options as opt
 from harness.cli.execution import carry_out
 from harness.cli.options import AsJson
 from harness.records.errors import ConfigError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-Text = str | None
-RUN, ADAPTIVE = RunRequest.model_fields, AdaptiveRequest.model_fields
-POLICY = (
-    "Adaptive: auto (what the bank's back-test found), d_optimal, pass_rate, random, rasch_fisher, mid_range,"
-    " difficulty_strata, cost_aware, time_aware or balanced (NAME:BASE for the last three; in back-tests history_cache"
-    " too), +SHARE for a share drawn at random."
-)
-EACH_TASKS = "each task's own"
 NAMES: dict[KeyPath, str] = {
     ("tasks",): "--task",
     ("budget", "wall_s"): "--max-seconds",
@@ -51,99 +42,42 @@ Examples:
 """
 
 
-def _help(text: str, default: object) -> str:
-    """The help of an option that overrides a configuration, with what holds when neither says it."""
-    return f"{text} [default: {default}]"
-
-
 @app.command(epilog=EXAMPLES)
 def run(
-    config: Annotated[Path | None, typer.Argument(help="A configuration file; options below override it.")] = None,
-    suite: Annotated[Text, typer.Option(help="Suite folder, or a bundled suite (terminal).")] = None,
-    solver: Annotated[
-        Text,
-        typer.Option(
-            help=_help("reference, noop, mutated, agent, command, or path/to/file.py:name.", RUN["solver"].default)
-        ),
-    ] = None,
-    solver_option: Annotated[list[str] | None, typer.Option(help="KEY=VALUE for the solver; repeatable.")] = None,
-    task: Annotated[
-        list[str] | None,
-        typer.Option(help=_help("Only tasks whose id matches this glob; repeatable.", "all")),
-    ] = None,
-    model: Annotated[Text, typer.Option(help="Model name, as the service knows it.")] = None,
-    base_url: Annotated[
-        Text,
-        typer.Option(
-            help=_help(
-                "OpenAI-compatible service, e.g. http://127.0.0.1:8000/v1"
-                " (with --prices FILE or --allow-unknown-price).",
-                f"$OPENAI_BASE_URL, or {OPENAI_URL}",
-            )
-        ),
-    ] = None,
-    api_key_env: Annotated[
-        Text, typer.Option(help=_help("Variable that holds the API key.", RUN["api_key_env"].default))
-    ] = None,
-    concurrency: Annotated[
-        int | None, typer.Option(help=_help("Trials in flight.", RUN["concurrency"].default))
-    ] = None,
-    repeats: Annotated[
-        int | None, typer.Option(help=_help("Trials per task (fixed runs).", RUN["repeats"].default))
-    ] = None,
-    adaptive: Annotated[bool, typer.Option("--adaptive", help="Let the adaptive engine choose the tasks.")] = False,
-    stop: Annotated[
-        int | None, typer.Option(help=_help("Adaptive: stop at this many graded tasks.", ADAPTIVE["stop"].default))
-    ] = None,
-    stop_se: Annotated[float | None, typer.Option(help="Adaptive: or at this standard error, in pp.")] = None,
-    stop_cost: Annotated[float | None, typer.Option(help="Adaptive: or at this cost of all attempts, in USD.")] = None,
-    stop_seconds: Annotated[
-        float | None, typer.Option(help="Adaptive: or at this time on the solver's clock, added up over the tasks.")
-    ] = None,
-    stop_decision: Annotated[
-        Text,
-        typer.Option(
-            metavar="BASELINE:MARGIN",
-            help="Adaptive: or once it is better, no worse or worse than a run of this store, or than a rate:"
-            " 20251130-101500-ab12cd:2pp, 62.5%:2pp.",
-        ),
-    ] = None,
-    policy: Annotated[Text, typer.Option(help=_help(POLICY, ADAPTIVE["policy"].default))] = None,
-    estimator: Annotated[
-        Text,
-        typer.Option(help=_help("Adaptive: estimator of the full pass rate.", "hybrid, or what --policy auto found")),
-    ] = None,
-    history: Annotated[Text, typer.Option(help="Adaptive: flat CSV of past runs to calibrate on.")] = None,
-    bank: Annotated[Text, typer.Option(help="Adaptive: a calibrated bank (npz) instead of a history.")] = None,
-    max_seconds: Annotated[float | None, typer.Option(help=_help("Override the wall-time budget.", EACH_TASKS))] = None,
-    max_tokens: Annotated[int | None, typer.Option(help=_help("Override the token budget.", EACH_TASKS))] = None,
-    max_steps: Annotated[int | None, typer.Option(help=_help("Override the step budget.", EACH_TASKS))] = None,
-    max_cost: Annotated[float | None, typer.Option(help=_help("Override the cost budget, in USD.", EACH_TASKS))] = None,
-    stream: Annotated[bool, typer.Option("--stream", help="Ask the service for streamed answers.")] = False,
-    prices: Annotated[
-        Text, typer.Option(help=_help("Price table (TOML; docs/prices.md).", "the lists of genai-prices"))
-    ] = None,
-    allow_unknown_price: Annotated[
-        bool, typer.Option("--allow-unknown-price", help="Run without cost budgets when the price is unknown.")
-    ] = False,
-    no_preflight: Annotated[
-        bool, typer.Option("--no-preflight", help="Do not ask the service for its models before the run.")
-    ] = False,
-    retries: Annotated[
-        int | None, typer.Option(help=_help("New attempts after infrastructure faults.", RUN["retries"].default))
-    ] = None,
-    keep_mb: Annotated[
-        float | None,
-        typer.Option(
-            help=_help("MB kept of each sealed container, for `assay regrade`; 0: none.", RUN["keep_mb"].default)
-        ),
-    ] = None,
-    agent: Annotated[Text, typer.Option(help=_help("The agent's name in exports.", "solver, or solver/model"))] = None,
-    seed: Annotated[int | None, typer.Option(help=_help("Seed of the run.", RUN["seed"].default))] = None,
-    fail_under: Annotated[float | None, typer.Option(help="Exit 4 when the score is below this (0 to 1).")] = None,
-    store: Annotated[
-        Text, typer.Option(envvar="ASSAY_STORE", help=_help("Folder of the evidence store.", RUN["store"].default))
-    ] = None,
+    config: opt.ConfigPath = None,
+    suite: opt.Suite = None,
+    solver: opt.Solver = None,
+    solver_option: opt.SolverOption = None,
+    task: opt.Task = None,
+    model: opt.ModelName = None,
+    base_url: opt.BaseUrl = None,
+    api_key_env: opt.ApiKeyEnv = None,
+    concurrency: opt.Concurrency = None,
+    repeats: opt.Repeats = None,
+    adaptive: opt.Adaptive = False,
+    stop: opt.Stop = None,
+    stop_se: opt.StopSe = None,
+    stop_cost: opt.StopCost = None,
+    stop_seconds: opt.StopSeconds = None,
+    stop_decision: opt.StopDecision = None,
+    policy: opt.Policy = None,
+    estimator: opt.Estimator = None,
+    history: opt.History = None,
+    bank: opt.Bank = None,
+    max_seconds: opt.MaxSeconds = None,
+    max_tokens: opt.MaxTokens = None,
+    max_steps: opt.MaxSteps = None,
+    max_cost: opt.MaxCost = None,
+    stream: opt.Stream = False,
+    prices: opt.Prices = None,
+    allow_unknown_price: opt.AllowUnknownPrice = False,
+    no_preflight: opt.NoPreflight = False,
+    retries: opt.Retries = None,
+    keep_mb: opt.KeepMb = None,
+    agent: opt.AgentName = None,
+    seed: opt.Seed = None,
+    fail_under: opt.FailUnder = None,
+    store: opt.StoreFolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a solver on a suite, fixed or adaptively."""
