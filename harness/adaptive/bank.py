@@ -44,6 +44,7 @@ class Bank:
     calibrated : (N,) bool; False where the parameters are prior-only (the item is in `provenance.held_out`).
         Such items are chosen last: their "information" is a guess.
     item_covariance : (N, d+1, d+1) posterior covariance of (α_i, β_i), or None if not known.
+    past_covariance : (d, d), how the abilities of past agents scatter, positive definite; None: as the prior does.
     alternatives : other models of the same items, each with its weight; the weights add up to at most 1 and the rest
         is this model's own (`weight`). Predictions averaged over all with these weights are the best known on
         held-out outcomes; whoever ignores them has the simplest model that is about as good.
@@ -67,6 +68,7 @@ class Bank:
     provenance: Provenance
     calibrated: BoolArray
     item_covariance: FloatArray | None = None
+    past_covariance: FloatArray | None = None
     alternatives: tuple[Alternative, ...] = ()
     cost_usd: FloatArray | None = None
     duration_s: FloatArray | None = None
@@ -88,6 +90,8 @@ class Bank:
         }
         if self.item_covariance is not None:
             shapes["item_covariance"] = (n, d + 1, d + 1)
+        if self.past_covariance is not None:
+            shapes["past_covariance"] = (d, d)
         for name, shape in shapes.items():
             value = frozen_mask(self.calibrated) if name == "calibrated" else frozen(getattr(self, name))
             if value.shape != shape:
@@ -105,8 +109,10 @@ class Bank:
                 place="item_ids",
                 remedy="Give at least one item, each with an id of its own, and d ≥ 1",
             )
-        if np.linalg.eigvalsh(self.prior_covariance)[0] <= 0:
-            raise BankError("not positive definite", place="prior_covariance", remedy="Give a proper covariance of θ")
+        for name in ("prior_covariance", "past_covariance"):
+            spread = getattr(self, name)
+            if spread is not None and np.linalg.eigvalsh(spread)[0] <= 0:
+                raise BankError("not positive definite", place=name, remedy="Give a proper covariance of θ")
         for name, amounts in self._amounts():
             object.__setattr__(self, name, frozen(amounts))
             if np.shape(amounts) != (n,) or (np.asarray(amounts) < 0).any() or np.isinf(amounts).any():
@@ -152,6 +158,23 @@ class Bank:
         inverse = np.linalg.inv(self.prior_covariance)
         return np.asarray((inverse + inverse.T) / 2)
 
+    def past_distance(self, theta: FloatArray) -> float:
+        """How far θ (d,) is from the mean of past agents, in their standard deviations: √((θ − m)ᵀ Σ⁻¹ (θ − m))."""
+        spread = self.prior_covariance if self.past_covariance is None else self.past_covariance
+        off = np.asarray(theta) - self.prior_mean
+        return float(np.sqrt(off @ np.linalg.solve(spread, off)))
+
+    @cached_property
+    def axes(self) -> FloatArray:
+        """α axis by axis, (d, N): what is done to all items reads it in order."""
+        return np.ascontiguousarray(self.alpha.T)
+
+    @cached_property
+    def _products(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """The pairs of axes a ≤ b, and α_a α_b of each pair, (d(d+1)/2, N), doubled where they differ."""
+        left, right = np.triu_indices(self.d)
+        return left, right, self.axes[left] * self.axes[right] * np.where(left == right, 1.0, 2.0)[:, None]
+
     @cached_property
     def digest(self) -> str:
         """sha256 over ids, every array bit for bit, and the provenance: equal banks, equal digests."""
@@ -159,6 +182,8 @@ class Bank:
         arrays = [self.alpha, self.beta, self.prior_mean, self.prior_covariance]
         if self.item_covariance is not None:
             arrays.append(self.item_covariance)
+        if self.past_covariance is not None:
+            arrays.append(self.past_covariance)
         for array in arrays:
             digest.update(repr(array.shape).encode() + array.astype("<f8").tobytes())
         digest.update(self.calibrated.tobytes())
@@ -174,7 +199,12 @@ class Bank:
 
     def probability(self, theta: FloatArray) -> FloatArray:
         """σ(α·θ − β): θ (d,) gives (N,), θ (A, d) gives (A, N)."""
-        return sigmoid(np.asarray(theta) @ self.alpha.T - self.beta)
+        return sigmoid(np.asarray(theta) @ self.axes - self.beta)
+
+    def spread(self, covariance: FloatArray) -> FloatArray:
+        """αᵀCα of each item, the variance of its logit under a symmetric C: (..., d, d) gives (..., N)."""
+        left, right, products = self._products
+        return np.asarray(covariance[..., left, right] @ products)
 
     def positions(self, items: Sequence[str]) -> IntArray:
         """Positions of these ids, (len(items),); raises BankError naming the first that is not here."""

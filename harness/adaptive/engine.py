@@ -26,7 +26,7 @@ from harness.adaptive.estimators import Estimate, Estimator, Hybrid
 from harness.adaptive.estimators.protocol import estimate_of, widened
 from harness.adaptive.evidence import Draw
 from harness.adaptive.policies import DOptimal, Policy
-from harness.adaptive.selection import Choice, Lot, drawable, select
+from harness.adaptive.selection import Choice, Lot, select
 from harness.adaptive.state import NOT_KNOWN, AbilityState, Spent, Withdrawal
 from harness.adaptive.stops import EndReason, Stop, StopRule, StopView, TasksStop
 
@@ -234,7 +234,8 @@ class AdaptiveEngine:
                 ) from missing
 
     def _position(self, item: str) -> int:
-        return int(self._bank.positions([item])[0])
+        position = self._bank.index.get(item)
+        return int(self._bank.positions([item])[0]) if position is None else position
 
     def _in_flight(self, pending: Sequence[str]) -> tuple[int, ...]:
         positions = tuple(self._position(item) for item in pending)
@@ -253,7 +254,7 @@ class AdaptiveEngine:
             found = rule.check(view)
             if found is not None:
                 return found
-        if drawable(self._state, in_flight).any():
+        if np.count_nonzero(self._state.open) > len(in_flight):
             return None
         withdrawn = len(self._state.withdrawn)
         if withdrawn:

@@ -15,6 +15,7 @@ M items open and a random share ε. It goes into the record, since the design-ba
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -75,13 +76,16 @@ class Choice:
 def drawable(state: AbilityState, pending: Sequence[int]) -> BoolArray:
     """(N,) items that are open and not in flight."""
     mask = state.open.copy()
-    mask[list(pending)] = False
+    if pending:
+        mask[list(pending)] = False
     return mask
 
 
 def preferred(mask: BoolArray, calibrated: BoolArray) -> BoolArray:
     """The calibrated ones of `mask` (..., N) as long as there are any (rule 2)."""
     informed = mask & calibrated
+    if mask.ndim == 1:
+        return informed if informed.any() else mask
     return np.where(informed.any(axis=-1, keepdims=True), informed, mask)
 
 
@@ -112,16 +116,16 @@ class Lot:
 
 def view_of(state: AbilityState, pending: Sequence[int], keys: KeyArray) -> View:
     """What a policy sees of one agent."""
-    taken = np.zeros(len(state.bank), dtype=np.bool_)
-    taken[[*state.items, *pending]] = True
-    drawn = drawable(state, pending)
+    taken = state.executed.copy()
+    if pending:
+        taken[list(pending)] = True
     return View(
         bank=state.bank,
         theta=state.theta,
         covariance=state.planning(pending),
         probability=state.bank.probability(state.theta),
-        pool=preferred(drawn, state.bank.calibrated),
-        rest=state.unexecuted & ~taken,
+        pool=preferred(drawable(state, pending), state.bank.calibrated),
+        rest=state.counted & ~taken,
         taken=taken,
         chosen=np.asarray(len(state.items) + len(pending), dtype=np.int64),
         keys=keys,
@@ -181,22 +185,25 @@ def select(policy: Policy, state: AbilityState, pending: Sequence[int], lot: Lot
     in_flight = tuple(sorted(pending))
     view = view_of(state, in_flight, lot.ties)
     values = policy.values(view)
-    if values.shape != view.pool.shape or not np.isfinite(values[view.pool]).all():
+    if values.shape != view.pool.shape or not _finite(values, view.pool):
         raise EngineError(
             f"shape {values.shape}, {int(np.isfinite(values).sum())} finite, for {len(drawn)} items",
             place=f"policy {policy.name!r}",
             remedy="A policy returns one finite number per item of the pool",
         )
-    share = policy.random_share
+    share, count = policy.random_share, int(np.count_nonzero(drawn))
     step = len(state.items) + len(state.withdrawn) + len(in_flight)
     is_draw = share > 0.0 and bool(lot.is_draw(np.asarray(step, dtype=np.int64), share))
-    picked = pick(Offer(values, view.pool, drawn, lot.ties, lot.order), np.asarray(is_draw), share)
-    names, index = state.bank.item_ids, int(picked.item)
-    ranking = _ranked(np.where(view.pool, values, -np.inf), int(picked.best), min(top, int(view.pool.sum())))
+    left = np.where(view.pool, values, -np.inf)
+    best = _best(left, lot.ties)
+    index = int(np.where(drawn, lot.order, 0).argmax()) if is_draw else best
+    names, pool = state.bank.item_ids, int(np.count_nonzero(view.pool))
+    ranking = _ranked(left, best, min(top, pool))
+    value = float(values[index])
     return Choice(
         item=names[index],
         index=index,
-        value=float(values[index]) if np.isfinite(values[index]) else 0.0,
+        value=value if math.isfinite(value) else 0.0,
         candidates=tuple(Candidate(names[at], at, float(values[at])) for at in ranking),
         theta=tuple(state.theta.tolist()),
         logdet_information=-float(np.linalg.slogdet(view.covariance)[1]),
@@ -204,13 +211,30 @@ def select(policy: Policy, state: AbilityState, pending: Sequence[int], lot: Lot
         seed=lot.seed,
         executed=len(state.items),
         pending=tuple(names[item] for item in in_flight),
-        pool=int(view.pool.sum()),
-        draw=Draw(float(picked.probability), int(picked.open), is_draw),
+        pool=pool,
+        draw=Draw(share / count + (1.0 - share) * (index == best), count, is_draw),
     )
 
 
-def _ranked(values: FloatArray, head: int, count: int) -> list[int]:
-    """Positions of the `count` largest of `values` (N,), best first, the `head` before those that tie with it."""
-    best = np.argpartition(-values, count)[: count + 1] if len(values) > count + 1 else np.arange(len(values))
-    rest = sorted((int(at) for at in best if at != head), key=lambda at: (-values[at], at))
-    return [head, *rest[: count - 1]]
+def _finite(values: FloatArray, pool: BoolArray) -> bool:
+    """Whether all `values` of the `pool` are, (N,) both; finite extremes settle it, as NaN is either's."""
+    extremes = values[values.argmin()], values[values.argmax()]
+    return all(map(math.isfinite, extremes)) or bool(np.isfinite(values[pool]).all())
+
+
+def _best(left: FloatArray, ties: KeyArray) -> int:
+    """What `pick` finds best for one agent; `left` (N,) are the values, −∞ outside the pool."""
+    largest = left[left.argmax()]
+    tied = np.flatnonzero(left >= largest - TIE * abs(largest))
+    return int(tied[0] if len(tied) == 1 else tied[ties[tied].argmax()])
+
+
+def _ranked(left: FloatArray, head: int, count: int) -> list[int]:
+    """Positions of the `count` largest of `left` (N,), best first, of equal ones the lowest, but the `head` before all.
+    Takes them out of `left`.
+    """
+    found = [head]
+    while len(found) < count:
+        left[found[-1]] = -np.inf
+        found.append(int(left.argmax()))
+    return found

@@ -4,7 +4,7 @@ An outcome (item i, y passes in n trials) updates by one Sherman–Morrison step
 
     Σ ← Σ − w Σα αᵀΣ / (1 + w αᵀΣα),      θ ← θ + Σα (y − np),      w = np(1−p),
 
-and then by Newton steps to the exact MAP of all outcomes so far (`ability`), O(k d² + d³) for k outcomes. So
+and then by Newton steps to the exact MAP of all outcomes so far (`update`), O(k d² + d³) for k outcomes. So
 θ̂ equals batch re-estimation to about 1e-10 whatever the order of arrival, and the same list of outcomes
 rebuilds the same bits.
 
@@ -17,16 +17,17 @@ flight are the caller's to list (`AbilityState.planning`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 
-from harness.adaptive.ability import Outcomes, maximise
-from harness.adaptive.arrays import BoolArray, FloatArray, IntArray, sigmoid
+from harness.adaptive.ability import Outcomes
+from harness.adaptive.arrays import BoolArray, FloatArray, sigmoid
 from harness.adaptive.bank import Bank
 from harness.adaptive.errors import StateError
 from harness.adaptive.evidence import Draw, Evidence
+from harness.adaptive.update import Seen, updated
 
 
 class Withdrawal(Enum):
@@ -56,7 +57,8 @@ class Spent:
 
     def as_event(self) -> dict[str, float]:
         """The known amounts by name."""
-        return {name: amount for name, amount in asdict(self).items() if amount is not None}
+        known = (("cost_usd", self.cost_usd), ("duration_s", self.duration_s))
+        return {name: amount for name, amount in known if amount is not None}
 
 
 NOT_KNOWN = Spent()
@@ -67,8 +69,9 @@ class AbilityState:
     """θ̂, its covariance, and where every item stands. Begin with `AbilityState.start(bank)`.
 
     `theta` (d,) is the MAP; `covariance` (d, d) the inverse of the information there, prior included. `items`,
-    `passes`, `trials` and `draws` are in order of observation. `withdrawn` maps positions to (kind, reason).
-    `spent` has one entry per outcome and per withdrawal. No array is written to after construction.
+    `passes`, `trials` and `draws` are in order of observation, and `seen` has the same for the update. `executed`,
+    `open` and `counted` (N,) say where items stand. `withdrawn` maps positions to (kind, reason). `spent` has one
+    entry per outcome and per withdrawal. No array is written to after construction.
     """
 
     bank: Bank
@@ -79,6 +82,8 @@ class AbilityState:
     trials: tuple[int, ...]
     draws: tuple[Draw | None, ...]
     withdrawn: dict[int, tuple[Withdrawal, str]]
+    seen: Seen
+    executed: BoolArray
     open: BoolArray
     counted: BoolArray
     spent: tuple[Spent, ...] = ()
@@ -86,8 +91,9 @@ class AbilityState:
     @classmethod
     def start(cls, bank: Bank) -> AbilityState:
         """Before any outcome: θ̂ is the prior mean, the covariance the prior's, every item open and counted."""
-        everything = np.ones(len(bank), dtype=np.bool_)
-        return cls(bank, bank.prior_mean, bank.prior_covariance, (), (), (), (), {}, everything, everything)
+        everything, none = np.ones(len(bank), dtype=np.bool_), np.zeros(len(bank), dtype=np.bool_)
+        seen = Seen.nothing(bank.d)
+        return cls(bank, bank.prior_mean, bank.prior_covariance, (), (), (), (), {}, seen, none, everything, everything)
 
     @classmethod
     def rebuild(cls, bank: Bank, outcomes: Iterable[tuple[int, bool]]) -> AbilityState:
@@ -114,28 +120,30 @@ class AbilityState:
             raise StateError(
                 f"{passes} passes in {trials} trials", place=self._name(item), remedy="Give 0 ≤ passes ≤ trials ≥ 1"
             )
-        if item in self.items:
+        if 0 <= item < len(self.executed) and self.executed[item]:
             at = self.items.index(item)
             if (self.passes[at], self.trials[at]) == (passes, trials):
                 return self
         self._require_open(item)
-        grown = replace(
-            self,
+        bank, seen = self.bank, self.seen.with_outcome(self.bank.alpha[item], self.bank.beta[item], passes, trials)
+        theta, covariance = updated(self.theta, self.covariance, seen, bank)
+        executed, still_open = self.executed.copy(), self.open.copy()
+        executed[item], still_open[item] = True, False
+        return AbilityState(
+            bank=bank,
+            theta=theta,
+            covariance=covariance,
             items=(*self.items, item),
             passes=(*self.passes, passes),
             trials=(*self.trials, trials),
             draws=(*self.draws, draw),
+            withdrawn=self.withdrawn,
+            seen=seen,
+            executed=executed,
+            open=still_open,
+            counted=self.counted,
             spent=(*self.spent, spent),
         )
-        loading = self.bank.alpha[item]
-        p = sigmoid(np.atleast_1d(loading @ self.theta - self.bank.beta[item]))[0]
-        predicted = downdate(self.covariance, loading, float(trials * p * (1.0 - p)))
-        seen = grown.outcomes
-        theta = maximise(self.theta + predicted @ loading * (passes - trials * float(p)), seen)
-        inverse = np.linalg.inv(seen.information(theta))
-        still_open = self.open.copy()
-        still_open[item] = False
-        return replace(grown, theta=theta, covariance=(inverse + inverse.T) / 2, open=still_open)
 
     def withdraw(self, item: int, kind: Withdrawal, reason: str, spent: Spent = NOT_KNOWN) -> AbilityState:
         """The state without this item in the pool; θ̂ and information are as before. Raises StateError as
@@ -161,24 +169,22 @@ class AbilityState:
         return replace(self, withdrawn=withdrawn, open=now_open, counted=now_counted)
 
     def planning(self, pending: Sequence[int]) -> FloatArray:
-        """The covariance (d, d) with the expected information of items in flight, in the order of their
-        positions.
+        """The covariance (d, d) with the expected information of items in flight, the same in any order of them.
 
-        Σ ← Σ − w Σα αᵀΣ / (1 + w αᵀΣα) for each, at the present θ̂: an outcome not yet known moves
-        information, not θ̂.
+        (Σ⁻¹ + Σ_j w_j α_j α_jᵀ)⁻¹ at the present θ̂: an outcome not yet known moves information, not θ̂.
         """
-        covariance = self.covariance
-        p = self.bank.probability(self.theta) if pending else np.zeros(0)
-        for item in sorted(pending):
-            covariance = downdate(covariance, self.bank.alpha[item], float(p[item] * (1.0 - p[item])))
-        return covariance
+        if not pending:
+            return self.covariance
+        at = sorted(pending)
+        alpha = self.bank.alpha[at]
+        p = sigmoid(alpha.dot(self.theta) - self.bank.beta[at])
+        planned = np.linalg.inv(np.linalg.inv(self.covariance) + (alpha.T * (p * (1.0 - p))).dot(alpha))
+        return np.asarray((planned + planned.T) * 0.5)
 
     @property
     def unexecuted(self) -> BoolArray:
         """(N,) items of the estimated population that have no outcome: open ones and ungraded ones."""
-        mask = self.counted.copy()
-        mask[list(self.items)] = False
-        return mask
+        return self.counted & ~self.executed
 
     @property
     def n_population(self) -> int:
@@ -188,15 +194,7 @@ class AbilityState:
     @property
     def outcomes(self) -> Outcomes:
         """The outcomes with the parameters of their items, in order of observation."""
-        at: IntArray = np.array(self.items, dtype=np.int64)
-        return Outcomes(
-            loadings=self.bank.alpha[at],
-            offsets=self.bank.beta[at],
-            passes=np.array(self.passes, dtype=np.float64),
-            trials=np.array(self.trials, dtype=np.float64),
-            mean=self.bank.prior_mean,
-            precision=self.bank.prior_precision,
-        )
+        return self.seen.outcomes(self.bank)
 
     @property
     def evidence(self) -> Evidence:

@@ -11,6 +11,8 @@ import pytest
 from harness.adaptive import Bank, CalibrationSettings, calibrate, load_bank, prior_bank, save_bank, simulate_population
 from harness.adaptive.errors import BankError, BankFileError
 
+from .banks import random_bank
+
 
 @pytest.fixture(scope="module")
 def bank() -> Bank:
@@ -141,3 +143,12 @@ def test_what_items_cost_stays_with_them(bank: Bank, tmp_path: Path) -> None:
     for wrong in (cost[1:], -cost, cost + np.inf):
         with pytest.raises(BankError, match="cost_usd"):
             replace(bank, cost_usd=wrong)
+
+
+def test_spread_is_the_quadratic_form_of_every_item_for_one_agent_and_for_many() -> None:
+    items = random_bank(1, n=12, d=4)
+    root = np.random.default_rng(2).normal(size=(5, 4, 4))
+    covariances = root @ np.swapaxes(root, 1, 2)
+    expected = np.einsum("nd,ade,ne->an", items.alpha, covariances, items.alpha)
+    np.testing.assert_allclose(items.spread(covariances), expected, rtol=1e-12)
+    np.testing.assert_allclose(items.spread(covariances[3]), expected[3], rtol=1e-12)

@@ -26,6 +26,4 @@ class DOptimal:
 
     def values(self, view: View) -> FloatArray:
         """p(1−p) αᵀΣα of each item, (..., N); O(N d²)."""
-        alpha = view.bank.alpha
-        spread = np.einsum("...nd,nd->...n", alpha @ view.covariance, alpha)
-        return np.asarray(view.probability * (1.0 - view.probability) * spread)
+        return np.asarray(view.probability * (1.0 - view.probability) * view.bank.spread(view.covariance))
