@@ -37,7 +37,8 @@ class Confidence(StrEnum):
 class Attribution:
     """`grader` are the indices of the list that the grader did; all others are the agent's.
 
-    `copies` are the starts of whole replays of the reference. `lost` are executed calls that the list does not hold.
+    `copies` are the starts of whole replays of the reference. `lost` are executed calls that the list does not hold,
+    `lost_at` the places of the list before which they belong.
     """
 
     grader: frozenset[int]
@@ -45,6 +46,7 @@ class Attribution:
     confidence: Confidence
     why: str
     lost: tuple[int, ...] = ()
+    lost_at: tuple[int, ...] = ()
     strangers: tuple[int, ...] = ()  # neither executed nor of the reference
 
     @property
@@ -116,28 +118,28 @@ def _matched(keys: list[str], wanted: list[str], starts: list[int], executed: li
     outside = frozenset(index for index in range(len(keys)) if index not in may)
     strangers = tuple(sorted(index for index in outside if keys[index] not in known))
     left = len(keys) - best - len(strangers)  # reference actions that nobody executed
-    lost = _unmatched(executed, keys)
+    lost, places = _unmatched(executed, keys)
     if left == 0:
         why = "every entry was executed by the agent, or is no reference action" + (
             "" if wanted else "; the reference has no actions"
         )
         sure = Confidence.MATCHED if wanted else Confidence.AMBIGUOUS
-        return Attribution(frozenset(), (), sure, why, lost, strangers)
+        return Attribution(frozenset(), (), sure, why, lost, places, strangers)
     free = [index for index in range(len(keys)) if index not in must]
     readings = _readings(starts, len(wanted), left, frozenset(free), outside - frozenset(strangers))
     if len(readings) == 1:
         copies = readings[0]
         grader = frozenset(index for at in copies for index in range(at, at + len(wanted)))
         why = f"{left} entries without an executed call: {len(copies)} whole replay(s) of the reference"
-        return Attribution(grader, copies, Confidence.MATCHED, why, lost, strangers)
+        return Attribution(grader, copies, Confidence.MATCHED, why, lost, places, strangers)
     if readings:
         copies = readings[0]
         grader = frozenset(index for at in copies for index in range(at, at + len(wanted)))
         why = f"{len(readings)} places fit {len(copies)} replay(s): the agent did the same as the reference"
-        return Attribution(grader, copies, Confidence.AMBIGUOUS, why, lost, strangers)
+        return Attribution(grader, copies, Confidence.AMBIGUOUS, why, lost, places, strangers)
     grader = outside - frozenset(strangers)
     why = f"{len(grader)} unmatched reference action(s), not as whole copies"
-    return Attribution(grader, (), Confidence.AMBIGUOUS, why, lost, strangers)
+    return Attribution(grader, (), Confidence.AMBIGUOUS, why, lost, places, strangers)
 
 
 def _readings(
@@ -188,17 +190,18 @@ def _in_some(
     )
 
 
-def _unmatched(executed: list[str], keys: list[str]) -> tuple[int, ...]:
-    """Executed calls that the list does not hold in their place."""
+def _unmatched(executed: list[str], keys: list[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Executed calls that the list does not hold in their place, and where in the list that is."""
     _, backward = _tables(executed, keys)
     i = j = 0
-    lost = []
-    while i < len(executed) and j < len(keys):
-        if executed[i] == keys[j]:
+    lost, places = [], []
+    while i < len(executed):
+        if j < len(keys) and executed[i] == keys[j]:
             i, j = i + 1, j + 1
-        elif backward[i + 1][j] >= backward[i][j + 1]:
+        elif j == len(keys) or backward[i + 1][j] >= backward[i][j + 1]:
             lost.append(i)
+            places.append(j)
             i += 1
         else:
             j += 1
-    return (*lost, *range(i, len(executed)))
+    return tuple(lost), tuple(places)

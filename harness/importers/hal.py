@@ -22,6 +22,7 @@ from harness.importers.shape import Shape, only_file, shape
 from harness.importers.steps import number, said, text, verdict
 from harness.records.archive import (
     DOUBT,
+    TRACE,
     ArchiveEpisode,
     ArchiveError,
     ArchiveItem,
@@ -29,9 +30,11 @@ from harness.records.archive import (
     ArchiveTask,
     Basis,
     Claim,
+    Fault,
     ImportOptions,
     Recognition,
     Step,
+    Trace,
 )
 from harness.records.vocabulary import Actor, Outcome, Phase, Reason, StopReason
 
@@ -187,7 +190,7 @@ def _episode(entry: _Entry, member: Member) -> ArchiveEpisode:
     definition = dict(task) or ({"actions": [list(call) for call in entry.reference]} if entry.reference else None)
     usage_cost = entry.log.cost(entry.task) if entry.log is not None else None
     times = entry.log.times(entry.task) if entry.log is not None else ("", "")
-    flags, doubt = _flags(found), _doubt(found, actions, entry.executed)
+    flags, doubt, trace = _flags(found), _doubt(found, entry.executed), _trace(found, actions, entry)
     return ArchiveEpisode(
         run=entry.run,
         task=ArchiveTask(entry.task, text(task.get("instruction")), definition),
@@ -205,7 +208,7 @@ def _episode(entry: _Entry, member: Member) -> ArchiveEpisode:
         finished=times[1],
         expects_usage=entry.log is not None,
         flags=flags,
-        stated={"entry": f"{entry.run}/{entry.task}/{entry.repeat}"} | doubt,
+        stated={"entry": f"{entry.run}/{entry.task}/{entry.repeat}"} | doubt | {TRACE: trace.plain()},
     )
 
 
@@ -215,18 +218,32 @@ def _claim(found: Attribution | None) -> Claim:
     return Claim(value=found.confidence.value, basis=_BASIS[found.confidence], evidence=found.why)
 
 
-def _doubt(found: Attribution | None, log: Sequence[Call], executed: Sequence[Call] | None) -> dict[str, str]:
-    """Why it is not certain that the agent's tool calls are those, all of them and no others. A model log settles it,
-    also where more than one place of the list fits: what the agent did is what was logged. What was said is no call."""
+def _doubt(found: Attribution | None, executed: Sequence[Call] | None) -> dict[str, str]:
+    """Why it is not certain which of the list's calls are the agent's. A model log settles it, also where more than one
+    place of the list fits: what the agent did is what was logged."""
     if found is None:
         return {DOUBT: "the reference is not known: what of the list the grader did cannot be told"}
-    lost = sum(executed[index][0] != "respond" for index in found.lost) if executed is not None else 0
-    strangers = sum(log[index][0] != "respond" for index in found.strangers)
-    if lost or strangers:
-        return {DOUBT: f"{lost} logged calls are not in the list, {strangers} of the list are not logged"}
     if found.confidence is Confidence.AMBIGUOUS and found.grader and executed is None:
         return {DOUBT: found.why}
     return {}
+
+
+def _trace(found: Attribution | None, actions: Sequence[Call], entry: _Entry) -> Trace:
+    """The model log as a witness: what the agent did stands in the list, in order; and no call beside it but the
+    reference's. Messages may stand beside it: wrappers add some."""
+    if found is None or entry.executed is None:
+        return Trace()
+    by, shows = ("model log",), (Fault.DROPPED, Fault.SWAPPED, Fault.ARGUMENT, Fault.END)
+    wrong = [
+        (at, f"{entry.executed[one][0]} was logged here") for one, at in zip(found.lost, found.lost_at, strict=True)
+    ]
+    strange = (at for at in found.strangers if actions[at][0] != "respond")
+    wrong += [(at, f"{actions[at][0]} was not logged as it stands here") for at in strange]
+    if not wrong:
+        return Trace(by=by, shows=shows)
+    at, what = min(wrong)
+    spans = sum(1 for _ in entry.log.spans(entry.task)) if entry.log is not None else 0
+    return Trace(by=by, shows=shows, broken=(spans + at, f"{what}, by the model log"))
 
 
 def _flags(found: Attribution | None) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ score normally is a verdict of the project's rules, and is marked as such; witho
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,9 @@ from harness.importers.reports import documents, listed, mapping, unread
 from harness.importers.shape import named, only_file, shape
 from harness.importers.steps import answered, called, declared, model_call, number, said, text, verdict
 from harness.importers.tau2_labels import Labels
+from harness.importers.tau2_trace import trace_of
 from harness.records.archive import (
+    TRACE,
     ArchiveEpisode,
     ArchiveError,
     ArchiveItem,
@@ -162,6 +164,9 @@ class _Results:
         mode, contradiction = self._mode(value, messages, place)
         findings = [found for found in (self.labels.check(label, value, place), contradiction) if found is not None]
         findings += _reward_findings(value, place)
+        trace = trace_of(value, messages, self.user, lambda some: len(_steps(some, None)))
+        if trace.broken is not None:
+            findings.append(_trace_finding(place, trace.broken))
         agent_calls = [m for m in messages if m.get("role") == "assistant" and not _is_greeting(m)]
         return ArchiveEpisode(
             run=_RUN,
@@ -187,7 +192,8 @@ class _Results:
             seconds=number(value.get("duration")),
             started=text(value.get("start_time")),
             finished=text(value.get("end_time")),
-            stated={key: value.get(key) for key in ("id", "seed", "user_cost", "mode") if key in value},
+            stated={key: value.get(key) for key in ("id", "seed", "user_cost", "mode") if key in value}
+            | {TRACE: trace.plain()},
             expects_usage=bool(messages),
             flags=tuple(f"{found.rule}: {found.what}" for found in findings),
             findings=tuple(findings),
@@ -227,6 +233,13 @@ def _contradicted(claim: Claim, what: str) -> Claim:
 
 def _header_finding(place: str, what: str) -> Finding:
     return Finding(rule="header.mode", place=place, what=what, remedy="find out how it was run before replaying it")
+
+
+def _trace_finding(place: str, broken: tuple[int, str]) -> Finding:
+    at, what = broken
+    return Finding(
+        rule="record.trace", place=f"{place}, step {at}", what=what, remedy="get the record as it was written"
+    )
 
 
 def _is_simulation(value: Any) -> bool:
@@ -291,7 +304,7 @@ def _is_greeting(message: Mapping[str, Any]) -> bool:
     return message.get("turn_idx") == 0 and not message.get("usage") and not message.get("tool_calls")
 
 
-def _steps(messages: list[dict[str, Any]], model: Any) -> list[Step]:
+def _steps(messages: Sequence[Mapping[str, Any]], model: Any) -> list[Step]:
     steps: list[Step] = []
     for message in messages:
         role, wall = message.get("role"), text(message.get("timestamp"))

@@ -17,15 +17,19 @@ from harness.importers.reports import unread
 from harness.importers.shape import only_file, shape
 from harness.importers.steps import answered, called, declared, model_call, number, parsed, said, verdict
 from harness.records.archive import (
+    TRACE,
     ArchiveEpisode,
     ArchiveItem,
     ArchiveRun,
     ArchiveTask,
     Basis,
     Claim,
+    Fault,
+    Finding,
     ImportOptions,
     Recognition,
     Step,
+    Trace,
 )
 from harness.records.vocabulary import Actor, Outcome, Phase, Reason, StopReason
 
@@ -78,6 +82,8 @@ def _episode(member: Member) -> ArchiveEpisode:
     outcome, reason, detail, reward, grading = _graded(value["reward"], info)
     stop, termination = _ended(info, traj, graded=reason is None)
     turns = sum(message.get("role") == "assistant" for message in traj)
+    trace = _trace(info, traj)
+    findings = _findings(member, trace)
     return ArchiveEpisode(
         run=_RUN,
         task=ArchiveTask(str(value["task_id"]), str(task.get("instruction", "")), task or None),
@@ -103,8 +109,41 @@ def _episode(member: Member) -> ArchiveEpisode:
             "user_cost": info.get("user_cost"),
             "source": info.get("source"),
             "reward_info": info.get("reward_info"),
+            TRACE: trace.plain(),
         },
+        flags=tuple(f"{found.rule}: {found.what}" for found in findings),
+        findings=findings,
     )
+
+
+def _findings(member: Member, trace: Trace) -> tuple[Finding, ...]:
+    if trace.broken is None:
+        return ()
+    at, what = trace.broken
+    place = f"{member.source.file}, byte {member.source.offset}, step {at}"
+    return (Finding(rule="record.trace", place=place, what=what, remedy="get the record as it was written"),)
+
+
+def _trace(info: dict[str, Any], traj: list[dict[str, Any]]) -> Trace:
+    """What is told twice: an answer names its tool, and `info.source` who gave the last observation."""
+    broken: tuple[int, str] | None = None
+    asked: dict[Any, str] = {}
+    for number_, message in enumerate(traj):
+        for call in message.get("tool_calls") or ():
+            asked[call.get("id")] = str((call.get("function") or {}).get("name"))
+        name, wanted = message.get("name"), asked.get(message.get("tool_call_id"))
+        if message.get("role") == "tool" and name is not None and wanted is not None and name != wanted:
+            broken = (number_, f"an answer of {name} to a call of {wanted}")
+            break
+    source = info.get("source")
+    if not isinstance(source, str) or not traj:
+        by: tuple[str, ...] = ()
+    else:
+        by, last = ("info.source",), traj[-1]
+        if broken is None and source != (last.get("name") if last.get("role") == "tool" else last.get("role")):
+            broken = (len(traj), f"info.source says that {source} spoke last, and that is not here")
+    at = None if broken is None else (len(_steps(traj[: broken[0]], {})), broken[1])
+    return Trace(by=by, shows=(Fault.END,) if by else (), broken=at)
 
 
 def _graded(reward: Any, info: dict[str, Any]) -> tuple[Outcome, Reason | None, str, float | None, Claim]:

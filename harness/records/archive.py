@@ -39,6 +39,29 @@ class Claim(Record):
 
 UNKNOWN = Claim()
 DOUBT = "doubt"  # in what is stated of an episode: why its steps may not be what the agent did
+TRACE = "trace"  # in what is stated of an episode: a :class:`Trace` of it, as plain values
+
+
+class Fault(StrEnum):
+    """What may have been done to a record. Evidence shows some of them; a replay says which nothing would show."""
+
+    DROPPED = "dropped"  # a call left out together with its answer
+    SWAPPED = "swapped"  # two neighbouring calls in each other's place, with their answers
+    ARGUMENT = "argument"  # an argument that no answer depends on, edited
+    OBSERVATION = "observation"  # an answer, edited
+    ROW = "row"  # a row of the database that no answer shows, changed
+    END = "end"  # its last steps cut off
+
+
+class Trace(Record):
+    """What a record holds beside its steps that bears witness to them: turn numbers, times, sums, second copies.
+
+    `by` names it, `shows` what it would show. `broken`: the first step that it contradicts, and how.
+    """
+
+    by: tuple[str, ...] = ()
+    shows: tuple[Fault, ...] = ()
+    broken: tuple[int, str] | None = None
 
 
 class SourceRef(Record):

@@ -9,6 +9,7 @@ from harness.records.archive import Step
 from harness.records.environment import Call, Capabilities
 from harness.records.vocabulary import Actor
 
+FAILED = "Error"  # what a failed call's answer begins with, where the record has no flag
 OWN_SIDE = {Actor.AGENT: "agent", Actor.USER: "user"}
 _ROLES = {"assistant": Actor.AGENT, "user": Actor.USER}
 

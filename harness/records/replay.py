@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from harness.records.archive import Step
+from harness.records.archive import Fault, Step
 from harness.records.base import Record
 from harness.records.vocabulary import Outcome
 
@@ -28,7 +28,7 @@ class Invalid(StrEnum):
     TOOL = "tool"  # a tool that a recorded call needs is not there
     DIVERGED = "diverged"  # a key difference in an answer or checkpoint
     UNREACHABLE = "unreachable"  # the environment failed, or its state could not be set up
-    TRUNCATED = "truncated"  # the record breaks off: a call without its answer, before an end that was recorded
+    TRUNCATED = "truncated"  # the record is not whole: it breaks its own order, or what else it holds contradicts it
 
 
 STATE = "state_digest"  # in a step's payload: the digest of the state after it
@@ -100,6 +100,8 @@ class Fidelity(Record):
     invalid: Invalid | None = None
     invalid_at: int | None = None  # from which step on; after the last one: at the end
     detail: str = ""
+    witnesses: tuple[str, ...] = ()  # what beside the steps bears witness to them: turn numbers, a model log, …
+    unshown: tuple[Fault, ...] = ()  # faults that nothing in the record would show
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.protocols import Environment, EnvironmentSession
-from harness.records.archive import DOUBT, Step
-from harness.records.calls import OWN_SIDE, call_of, history_of
+from harness.records.archive import DOUBT, Step, Trace
+from harness.records.calls import FAILED, OWN_SIDE, call_of, history_of
 from harness.records.environment import Answer, Call, Capabilities, EnvironmentFault, Opening
 from harness.records.replay import (
     STATE,
@@ -31,10 +31,10 @@ from harness.replay.compare import Compared, compare
 from harness.replay.modes import SPEECH, contradiction, lacking
 from harness.replay.normalise import STANDARD, Normalisation
 from harness.replay.order import end_of, first_break, of_interaction, paired
+from harness.replay.witness import contradicted, trace_of, unshown
 
 # Of two problems at one step the first of these is told: the others may follow from it.
 _FIRST = (Invalid.MODE, Invalid.ACTORS, Invalid.TOOL, Invalid.TRUNCATED, Invalid.UNREACHABLE, Invalid.DIVERGED)
-_ERROR = "Error"  # what a failed call's answer begins with, where the record has no flag
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ def replay_episode(
     lacks = lacking(episode, capabilities, opening.mode)
     if lacks:
         run.problem(0, Invalid.TOOL, lacks)
-    broken = first_break(episode)
-    if broken is not None:
-        run.problem(broken.at, Invalid.TRUNCATED, broken.what)
+    for broken in (first_break(episode), contradicted(episode, run.trace)):
+        if broken is not None:
+            run.problem(broken.at, Invalid.TRUNCATED, broken.what)
     try:
         with environment.open(opening) as session:
             run.carry_out(session)
@@ -97,7 +97,11 @@ class _Run:
     end_state: str | None = None
     checkpoints: int = 0
     checkpoints_same: int = 0
+    trace: Trace = field(init=False)
     _problems: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.trace = trace_of(self.episode)
 
     def problem(self, at: int, what: Invalid, detail: str) -> None:
         self._problems.append((at, _FIRST.index(what), detail))
@@ -226,9 +230,10 @@ class _Run:
         wrong = sum(step.missing or step.match is Match.KEY for step in self.steps)
         required = [step for step in self.steps if step.required]
         first = min(self._problems, default=None)
+        compared = len(self.steps) - counts[Match.UNCHECKED]
         return Fidelity(
             steps=calls,
-            compared=len(self.steps) - counts[Match.UNCHECKED],
+            compared=compared,
             same=counts[Match.SAME],
             cosmetic=counts[Match.COSMETIC],
             key=counts[Match.KEY],
@@ -242,6 +247,8 @@ class _Run:
             invalid=_FIRST[first[1]] if first is not None else None,
             invalid_at=first[0] if first is not None else None,
             detail=first[2] if first is not None else "",
+            witnesses=self.trace.by,
+            unshown=unshown(self.episode, self.trace, answered=compared == calls, states=self.checkpoints > 0),
         )
 
 
@@ -264,7 +271,7 @@ def _succeeded(recorded: Step | None, answer: Answer, match: Match) -> bool:
         return not flag
     if match in (Match.SAME, Match.COSMETIC):
         return not answer.error
-    return not _text(recorded.payload.get("content")).startswith(_ERROR)
+    return not _text(recorded.payload.get("content")).startswith(FAILED)
 
 
 def _text(content: object) -> str:

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from harness.records.archive import Fault
 from harness.records.migration import MigrationReport
 from harness.records.replay import Match, Replayed, ReplayedStep
 from harness.records.replays import EpisodeReplay, ReplayReport, Restored
 from harness.report.words import one_line
 
 MOST_SHOWN = 10
+FAULTS = {
+    Fault.DROPPED: "a call left out with its answer",
+    Fault.SWAPPED: "neighbouring calls swapped",
+    Fault.ARGUMENT: "an argument that no answer depends on",
+    Fault.OBSERVATION: "an answer that was edited",
+    Fault.ROW: "a changed row that no answer shows",
+    Fault.END: "last steps cut off",
+}
 _MARKS = {Match.SAME: "=", Match.COSMETIC: "~", Match.KEY: "≠", Match.UNCHECKED: "?"}
 
 
@@ -29,6 +38,7 @@ def replay_text(report: ReplayReport, *, every: bool = False) -> str:
         lines.append(f"invalid, and in no mean: {sum(report.invalid.values())} ({reasons})")
         refused = [one_line(report.refused)] if report.refused else []
         lines += refused or _some([row for row in report.episodes if not row.valid], most)
+    lines += _unshown(report)
     flagged = [row for row in report.episodes if row.flags]
     if flagged:
         lines.append(
@@ -56,6 +66,14 @@ def _compared(counts: dict[str, int], rules: dict[str, int]) -> Iterator[str]:
         f"required calls done: {counts['required_done']} of {counts['required']}; "
         f"recorded states that are the same: {counts['checkpoints_same']} of {counts['checkpoints']}"
     )
+
+
+def _unshown(report: ReplayReport) -> Iterator[str]:
+    """What an edited record could hide: a limit of its evidence, not of the replay."""
+    counts = Counter(fault for row in report.episodes for fault in row.fidelity.unshown)
+    if counts:
+        told = (f"{FAULTS[fault]} ({counts[fault]})" for fault in Fault if counts[fault])
+        yield f"not shown by the record, of episodes: {', '.join(told)}"
 
 
 def _some(rows: list[EpisodeReplay], most: int | None) -> Iterator[str]:
@@ -116,6 +134,10 @@ def steps_text(replayed: Replayed, *, width: int = 100) -> str:
             f"first divergence at step {fidelity.d_first}; {100 * fidelity.d_share:.1f} % of the calls diverge"
         )
     lines.append(f"required calls done: {fidelity.required_done} of {fidelity.required}")
+    if fidelity.witnesses:
+        lines.append(f"compared beside the steps: {', '.join(fidelity.witnesses)}")
+    if fidelity.unshown:
+        lines.append(f"not shown by the record: {', '.join(FAULTS[fault] for fault in fidelity.unshown)}")
     return "\n".join(lines)
 
 

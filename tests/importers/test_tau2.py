@@ -43,7 +43,7 @@ def test_tau2_of_a_later_format_is_refused_in_a_sentence(tmp_path: Path) -> None
 
 
 def test_tau2_header_that_contradicts_its_messages_is_told(tmp_path: Path) -> None:
-    value = _tau2(messages=[{"role": "user", "content": "Hi", "turn_idx": 1}])
+    value = _tau2(messages=[{"role": "user", "content": "Hi", "turn_idx": 0}])
     value["info"]["user_info"] = {"implementation": "dummy_user"}
     (episode,) = Read(write_json(tmp_path / "r.json", value)).episodes
     assert (episode.mode.value, episode.mode.basis) == ("solo", Basis.AMBIGUOUS)

@@ -54,7 +54,7 @@ def messages(episode: RecordedEpisode) -> list[dict[str, Any]]:
         elif step.kind == "tool.result":
             answer = {"content": payload["content"], "error": payload["error"]}
             found.append({"role": "tool", "id": payload["gen_ai.tool.call.id"], **answer})
-    return [{**message, "turn_idx": turn + 1} for turn, message in enumerate(found)]
+    return [{**message, "turn_idx": turn} for turn, message in enumerate(found)]
 
 
 def write_results(path: Path, simulations: Sequence[dict[str, Any]], *, solo: bool = False, trials: int = 1) -> Path:
