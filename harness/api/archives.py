@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.api.archive_gaps import unfinished_row
 from harness.api.archive_reading import Spool, legal_task_id, spooling, suite_version
 from harness.api.archive_writing import Cell, Writer
 from harness.api.export_lines import Restoring, is_export
@@ -24,6 +25,7 @@ from harness.importers.container import Archive
 from harness.importers.recognition import choose
 from harness.protocols import Importer
 from harness.records.archive import (
+    CUT,
     ArchiveEpisode,
     ArchiveError,
     ArchiveItem,
@@ -59,6 +61,7 @@ class ImportedRun(Record):
     outcomes: dict[Outcome, int]
     gaps: int
     first_gaps: tuple[str, ...]
+    at_least: bool = False  # the archive was cut off, and does not say what it planned: there may be more gaps
 
 
 class ImportReport(Record):
@@ -100,15 +103,23 @@ class _RunInventory:
     tasks: dict[str, str] = field(default_factory=dict)  # id of ours -> version
     slots: dict[tuple[str, int], int] = field(default_factory=dict)
     repeats: int = 1
+    cut: bool = False  # the archive ends too early
+
+    @property
+    def stated(self) -> bool:
+        """Whether the source says what it planned."""
+        return bool(self.run.tasks) and self.run.repeats is not None
 
     @property
     def plan(self) -> tuple[tuple[str, ...], int]:
         """Planned task ids and repeats: as the source states them, or else what is there, an id for every trial of it
-        where tasks have unequal numbers of trials."""
+        where tasks have unequal numbers of trials. Of a file that was cut off, the row that it breaks off in is
+        planned whole."""
         tasks = dict.fromkeys((*(legal_task_id(task) for task in self.run.tasks), *self.tasks))
         repeats = max(self.run.repeats or 1, self.repeats)
         stated = bool(self.run.tasks) or self.run.repeats is not None
-        if stated or len(tasks) * repeats == len(self.slots):
+        row = len(unfinished_row(self.slots)) if self.cut else 0
+        if stated or len(tasks) * repeats == len(self.slots) + row:
             return tuple(tasks), repeats
         return tuple(task for task, _ in self.slots), 1
 
@@ -209,6 +220,8 @@ class _Import:
             first = f": {unread[0].place}: {unread[0].what}" if unread else ""
             raise ArchiveError(f"no episode could be read{first}", place=str(self.archive.path), remedy="see above")
         found = {key: inventory for key, inventory in self.runs.items() if inventory.cells}
+        for inventory in found.values():
+            inventory.cut = any(finding.rule == CUT for finding in unread)
         names = self._names(found)
         reports = []
         writers: dict[str, Writer] = {}
@@ -304,7 +317,9 @@ class _Import:
             repeats=repeats,
             retries=0,
             extra={
-                "import": source | {"key": run.key, "stated": storable(run.stated)},
+                "import": source
+                | {"key": run.key, "stated": storable(run.stated)}
+                | ({"cut": True} if inventory.cut and not inventory.stated else {}),
                 "undated": instant(run.created) is None,
                 "notes": notes,
             },
@@ -323,6 +338,7 @@ class _Import:
             outcomes={outcome: writer.outcomes[outcome] for outcome in Outcome},
             gaps=len(gaps),
             first_gaps=tuple(gaps[:_MOST_GAPS]),
+            at_least=inventory.cut and not inventory.stated,
         )
 
 

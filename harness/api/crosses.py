@@ -30,6 +30,7 @@ from harness.records.vocabulary import Outcome, Reason
 from harness.replay.cross import cross
 from harness.replay.engine import Comparison, replay_episode
 from harness.replay.modes import contradiction
+from harness.report.words import counted
 from harness.runner.conversing import close_with
 
 COLUMNS = ("agent", "task", "repeat", "recorded", "grader", "data", "mode", "outcome", "reason")
@@ -109,7 +110,8 @@ def _crossed_in(world: Environment, request: CrossRequest) -> Crossed:
         filling.take(read)
         filling.wrong.update({f"not recorded in {mode}: {why}": None for mode, why in read.wrong.items()})
     cells = filling.cells()
-    table = cross(filling.episodes, cells, _notes(reading, filling), len(reading.unread))
+    table = cross(filling.episodes, cells, _notes(reading, filling), reading.unnamed)
+    table = table.model_copy(update={"at_least": reading.at_least, "partial": bool(reading.unread)})
     return Crossed(table, tuple(filling.episodes), tuple(cells))
 
 
@@ -248,18 +250,18 @@ def _notes(reading: Reading, filling: _Filling) -> list[str]:
     notes = [f"{finding.place}: not read: {finding.what}" for finding in reading.unread]
     notes += list(filling.wrong)
     if reading.doubled:
-        notes.append(f"{reading.doubled} second records of a trial are left out")
-    if reading.absent:
-        notes.append(f"{reading.absent} episodes were planned and are not in the archive: absent in every cell")
+        notes.append(f"left out: {counted(reading.doubled, 'second record')} of a trial")
+    if reading.absent or reading.at_least:
+        missing = f"{'at least ' * reading.at_least}{counted(reading.absent + reading.unnamed, 'planned episode')}"
+        notes.append(f"{missing} not in the archive: absent in every cell")
     if reading.relabelled:
         notes.append(
-            f"{reading.relabelled} episodes are graded as the task that their content names, not their label's"
+            f"graded as the task that its content names, not its label's: {counted(reading.relabelled, 'episode')}"
         )
     if reading.mislabelled:
-        remedy = "" if reading.relabel else "; --relabel grades them as the task that their content names"
-        notes.append(
-            f"{reading.mislabelled} episodes are labelled as another task than their content's: invalid{remedy}"
-        )
+        remedy = "" if reading.relabel else "; --relabel grades it as the task that its content names"
+        what = counted(reading.mislabelled, "episode")
+        notes.append(f"labelled as another task than its content's, and invalid: {what}{remedy}")
     default = next(iter(filling.world.capabilities.data), "")
     notes += [
         f"{version.name}: answers alone are compared, recorded states are of the data {default}"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from harness.api.archive_gaps import Slot, missing_of, parts_of
 from harness.importers.container import Archive
 from harness.importers.recognition import choose
 from harness.records.archive import ArchiveEpisode, ArchiveError, ArchiveRun, Basis, Finding, ImportOptions
@@ -51,7 +52,8 @@ class Reading:
     takes to see its mode. `relabel`: an episode whose content names another task is read as that task's.
 
     After the reading the counts say how many episodes changed their task, cannot be graded as what they are labelled
-    as, were planned and are not there, and were the second record of a trial.
+    as, were planned and are not there (`absent` by name, `unnamed` without; `at_least`: or more), and were the second
+    record of a trial.
     """
 
     paths: Sequence[str]
@@ -62,6 +64,8 @@ class Reading:
     relabelled: int = 0
     mislabelled: int = 0
     absent: int = 0
+    unnamed: int = 0
+    at_least: bool = False
     doubled: int = 0
 
     def episodes(self) -> Iterator[ReadEpisode]:
@@ -79,21 +83,28 @@ class Reading:
             )
         self.doubled += survey.records - len(survey.seen)
         runs: dict[str, ArchiveRun] = {}
-        found: dict[str, set[tuple[str, int]]] = {}
+        found: dict[str, set[Slot]] = {}
+        unread: list[Finding] = []
         for item in importer.read(archive, ImportOptions()):
             if isinstance(item, ArchiveRun):
                 runs[item.key] = item
             elif isinstance(item, Finding):
-                self.unread += [item] if item.unread else []
+                unread += [item] if item.unread else []
             elif survey.seen.pop(name_of(item), None) is not None:  # not the second record of a trial
                 agent = self._agent(runs.get(item.run), path)
                 read = ReadEpisode(agent, from_archive(item, recognition.format), wrong=survey.wrong)
                 labelled = self._labelled(read, item.findings, survey)
                 found.setdefault(item.run, set()).add((labelled.episode.task, item.repeat))
                 yield labelled
-        for key, run in runs.items():
-            yield from self._gaps(run, self._agent(run, path), found.get(key, set()))
-        self.unread += archive.problems
+        unread += archive.problems
+        self.unread += unread
+        missing = missing_of(runs.values(), found, parts_of(unread))
+        self.absent += len(missing.named)
+        self.unnamed += missing.unnamed
+        self.at_least = self.at_least or missing.at_least
+        for name, (key, (task, repeat)) in zip(missing.names, missing.named, strict=True):
+            gap = RecordedEpisode(name, task, repeat, ())
+            yield ReadEpisode(self._agent(runs[key], path), gap, absent=True)
 
     def _survey(self, items: Iterable[object], format: str) -> _Survey:
         survey = _Survey()
@@ -124,14 +135,6 @@ class Reading:
             return replace(read, episode=episode)
         self.mislabelled += 1
         return replace(read, label=wrong.what)
-
-    def _gaps(self, run: ArchiveRun, agent: str, found: set[tuple[str, int]]) -> Iterator[ReadEpisode]:
-        """What a run's source says it planned, and does not have."""
-        repeats = run.repeats or max((repeat + 1 for _, repeat in found), default=0)
-        for task, repeat in ((task, repeat) for task in dict.fromkeys(run.tasks) for repeat in range(repeats)):
-            if found and (task, repeat) not in found:
-                self.absent += 1
-                yield ReadEpisode(agent, RecordedEpisode(f"{task}/{repeat}", task, repeat, ()), absent=True)
 
     def _agent(self, run: ArchiveRun | None, path: str) -> str:
         """The agent's name as the archive has it; of several archives that do not say, the file tells them apart."""

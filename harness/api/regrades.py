@@ -14,6 +14,7 @@ from pathlib import Path
 from harness.api.archives import import_archive
 from harness.api.regrade_containers import ContainerRegrade, regrade_containers
 from harness.api.regrades_episodes import EpisodeRegrade, regrade_episodes
+from harness.api.regrades_reading import missing_in
 from harness.api.regrades_writing import keep_regrade, regrades
 from harness.records.base import Record
 from harness.records.cross import CrossEpisode, TransitionLine
@@ -25,11 +26,13 @@ from harness.report.summary import last_attempts
 from harness.store.sqlite import SqliteStore
 
 Notice = Callable[[str], None]
+_MOST_MISSING = 10
 
 
 class RegradeReport(Record):
     """A run graded again. `moved` are those of `grades` with another outcome than the record; `unfinished` trials have
-    no result to begin with. `unread` parts of the archive that it was just imported from could not be read."""
+    no result to begin with. `unread` parts of the archive that it was just imported from could not be read; `missing`
+    trials were planned and are not there, `at_least` so many."""
 
     run: str
     header: RegradeHeader
@@ -38,12 +41,16 @@ class RegradeReport(Record):
     moved: int
     unfinished: int
     unread: int
+    missing: int
+    first_missing: tuple[str, ...]
+    at_least: bool
     grades: tuple[Regraded, ...]
 
     @property
     def whole(self) -> bool:
         """Whether all was read and every trial has a grade now."""
-        return not self.unfinished and not self.unread and all(grade.grade.outcome.graded for grade in self.grades)
+        graded = all(grade.grade.outcome.graded for grade in self.grades)
+        return graded and not (self.unfinished or self.unread or self.missing or self.at_least)
 
 
 @dataclass(frozen=True)
@@ -108,6 +115,7 @@ def _report(
     episodes = [CrossEpisode(one.trial, one.task, one.repeat, run, one.old) for one in grades]
     counts = Counter(one.grade.outcome for one in grades)
     old, new = [one.old for one in grades], [one.grade.outcome for one in grades]
+    missing = missing_in(store, run)
     return RegradeReport(
         run=run,
         header=header,
@@ -116,6 +124,9 @@ def _report(
         moved=sum(one.moved for one in grades),
         unfinished=sum(trial.result is None for trial in last_attempts(store.trials(run))),
         unread=unread,
+        missing=missing.count,
+        first_missing=missing.names[:_MOST_MISSING],
+        at_least=missing.at_least,
         grades=grades,
     )
 

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harness.api.archive_gaps import Missing
 from harness.api.crosses_reading import LABEL
 from harness.records.errors import StoreError
 from harness.records.replay import RecordedEpisode
 from harness.records.run import TrialRow
 from harness.records.trial import TrialPlan
-from harness.replay.recorded import SOURCE, definition_of, from_import
+from harness.replay.recorded import ONLY_RUN, SOURCE, definition_of, from_import
 from harness.runner.episodes import episode_of
 from harness.store.sqlite import SqliteStore
 
@@ -57,6 +58,18 @@ def relabelled(stored: StoredEpisode, definitions: dict[str, Any]) -> StoredEpis
         return stored
     episode = replace(stored.episode, task=stored.proposed, definition=definitions[stored.proposed])
     return replace(stored, episode=episode, label="")
+
+
+def missing_in(store: SqliteStore, run: str) -> Missing:
+    """The trials that a run planned and has no row of: of an imported run, those that its archive did not hold. Raises
+    StoreError."""
+    config = store.run(run).config
+    there = {(row.task, row.repeat) for row in store.trials(run)}
+    grid = ((task, repeat) for repeat in range(config.repeats) for task in dict.fromkeys(config.tasks))
+    source = config.extra.get("import")
+    cut = isinstance(source, dict) and bool(source.get("cut"))
+    named = tuple((ONLY_RUN, slot) for slot in grid if slot not in there)
+    return Missing(named, unnamed=int(cut and not named), at_least=cut)
 
 
 def definitions_of(store: SqliteStore, trials: Iterable[TrialRow]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from harness.api.archive_gaps import Missing
 from harness.api.crosses import grade_episode
 from harness.api.crosses_data import AS_RECORDED, DataVersion
 from harness.api.replays_reading import ReadingOptions, Source, SourceEpisode, source_of
@@ -29,6 +30,7 @@ from harness.replay.engine import Comparison, replay_episode
 from harness.replay.modes import contradiction, needed
 from harness.replay.normalise import normalisations
 from harness.replay.restore import MATCHED, NONE_RECORDED, PARTLY, THRESHOLD
+from harness.report.words import counted
 from harness.runner.journal import utc_now
 from harness.stats import valid_share
 from harness.store.sqlite import SqliteStore
@@ -209,7 +211,8 @@ class _Replaying:
 
     def _report(self, source: Source, wrong: str) -> ReplayReport:
         limited = self.request.limit is not None and len(self.rows) >= self.request.limit
-        planned = len(self.rows) if limited else max(source.planned - self.records, len(self.rows))
+        missing = Missing() if limited else source.missing
+        planned = len(self.rows) + missing.count
         rows, outcome = self.rows, None
         if self.request.restore:
             outcome, rows = restored(rows, self.strata, planned, self.request.threshold)
@@ -220,8 +223,9 @@ class _Replaying:
         share = valid_share(planned, valid, passed) if passed is not None and planned else None
         notes = []
         if self.records:
-            notes.append(f"{self.records} second records of a trial, {len(self.conflicts)} trials with another outcome")
-        notes += [f"the first {len(rows)} episodes, as asked"] if limited else []
+            second = counted(self.records, "second record")
+            notes.append(f"{second} of a trial, {counted(len(self.conflicts), 'trial')} with another outcome")
+        notes += [f"the first {counted(len(rows), 'episode')}, as asked"] if limited else []
         return ReplayReport(
             header=self._header(source),
             planned=planned,
@@ -238,6 +242,8 @@ class _Replaying:
             restored=outcome,
             episodes=tuple(rows),
             unread=source.unread,
+            missing=missing.names,
+            at_least=missing.at_least,
             refused=wrong,
             notes=tuple(notes),
         )

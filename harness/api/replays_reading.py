@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from harness.api.archive_gaps import Missing, Slot, missing_of, parts_of
 from harness.api.archives import OWN
 from harness.api.crosses_reading import LABEL, evidence_of
 from harness.api.export_lines import is_export
-from harness.api.regrades_reading import definitions_of, relabelled, stored_episode
+from harness.api.regrades_reading import definitions_of, missing_in, relabelled, stored_episode
 from harness.importers.container import Archive
 from harness.importers.recognition import choose
 from harness.records.archive import ArchiveEpisode, ArchiveError, ArchiveRun, Finding, ImportOptions
@@ -41,7 +42,7 @@ class ReadingOptions:
 
 
 class Source(Protocol):
-    """Where episodes are read from. `planned`, `identity` and `unread` are complete once they have been read."""
+    """Where episodes are read from. `identity`, `missing` and `unread` are complete once they have been read."""
 
     path: str
     format: str
@@ -50,7 +51,7 @@ class Source(Protocol):
     def identity(self) -> str: ...
 
     @property
-    def planned(self) -> int: ...
+    def missing(self) -> Missing: ...
 
     @property
     def unread(self) -> tuple[Finding, ...]: ...
@@ -91,7 +92,7 @@ class ArchiveSource:
         self._importer, recognition = choose(self._archive, reading.format)
         self.format = recognition.format
         self._unread: list[Finding] = []
-        self._read = 0
+        self._found: dict[str, set[Slot]] = {}
         self._plans: dict[str, ArchiveRun] = {}
         self._definitions: dict[str, Any] = {}
 
@@ -100,9 +101,8 @@ class ArchiveSource:
         return self._archive.identity
 
     @property
-    def planned(self) -> int:
-        stated = sum(len(run.tasks) * (run.repeats or 1) for run in self._plans.values())
-        return max(stated, self._read + len(self._unread))
+    def missing(self) -> Missing:
+        return missing_of(self._plans.values(), self._found, parts_of(self.unread))
 
     @property
     def unread(self) -> tuple[Finding, ...]:
@@ -116,16 +116,16 @@ class ArchiveSource:
                 yield evidence_of(item, self.format)
 
     def episodes(self) -> Iterator[SourceEpisode]:
-        self._unread, self._read, self._plans = [], 0, {}
+        self._unread, self._found, self._plans = [], {}, {}
         for item in self._importer.read(self._archive, self._options):
             if isinstance(item, ArchiveEpisode):
-                self._read += 1
+                self._found.setdefault(item.run, set()).add((item.task.id, item.repeat))
                 yield self._labelled(from_archive(item, self.format), item.findings)
             elif isinstance(item, ArchiveRun):
                 self._plans[item.key] = item
             elif item.unread:
                 self._unread.append(item)
-        if not self._read:
+        if not self._found:
             raise ArchiveError(
                 "holds no episode that could be read", place=self.path, remedy="`assay lint-archive` says why"
             )
@@ -157,7 +157,10 @@ class RunSource:
         self.run = self.path = row.run
         self._imported = row.config.extra.get("import")
         self.format = str(self._imported["format"]) if isinstance(self._imported, dict) else OWN
-        self.planned = len(row.config.tasks) * row.config.repeats
+
+    @property
+    def missing(self) -> Missing:
+        return missing_in(self.store, self.run)
 
     @property
     def identity(self) -> str:

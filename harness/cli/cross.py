@@ -81,7 +81,8 @@ def command(
 def sound(table: CrossTable) -> bool:
     """Whether all was read, every cell has a verdict and the first reproduces the record."""
     return (
-        not table.unread
+        not table.partial
+        and not table.at_least
         and all(line.absent is None for line in table.cells)
         and (table.attribution is None or table.attribution.clean)
     )

@@ -60,7 +60,8 @@ def _print(report: ImportReport) -> None:
         print(_run_line(run))
         if run.gaps:
             more = " …" if run.gaps > 10 else ""
-            print(f"  planned and not there: {run.gaps} trial(s): {', '.join(run.first_gaps[:10])}{more}")
+            least = "at least " * run.at_least
+            print(f"  planned and not there: {least}{run.gaps} trial(s): {', '.join(run.first_gaps[:10])}{more}")
     if report.missing:
         print(f"not in this archive: {', '.join(report.missing)}")
     if report.unread:

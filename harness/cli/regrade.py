@@ -85,6 +85,10 @@ def _show(reports: tuple[RegradeReport, ...], *, as_json: bool) -> None:
         return
     for report in reports:
         print(regrade_text(report.run, report.header, report.transition, report.grades))
+        if report.missing:
+            least, more = "at least " * report.at_least, report.missing - len(report.first_missing)
+            told = ", ".join(report.first_missing) + (f" and {more} more" if more and report.first_missing else "")
+            print(f"  missing: {least}{report.missing}, without a grade{': ' * bool(told)}{told}")
         if report.unread:
             print(f"  {report.unread} part(s) of the archive could not be read: what they held has no grade")
         if report.unfinished:

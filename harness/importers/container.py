@@ -11,7 +11,7 @@ import os
 import zipfile
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 from harness.importers.inflating import GZIP, Inflating
 from harness.importers.json_stream import Member, Reader, lines, members
 from harness.importers.zip_entries import FoundEntry, found_entries, open_entry, open_found
-from harness.records.archive import ArchiveError, Finding
+from harness.records.archive import CUT, ArchiveError, Finding
 from harness.records.base import digest_of
 
 MOST_FILES = 500_000
@@ -72,9 +72,9 @@ class Archive:
         except OSError as error:
             raise _unreadable(self.path, error) from error
         what = "the ZIP was cut off, and the list of its entries, which stands at its end, is lost"
-        self._tell("archive.cut", str(self.path), f"{what}: what comes after {len(entries)} of them is not read")
+        self._tell(CUT, str(self.path), f"{what}: what comes after {len(entries)} of them is not read")
         if rest:
-            self._tell("archive.cut", str(self.path), rest)
+            self._tell(CUT, str(self.path), rest)
         for entry in entries[:MOST_FILES]:
             if _leaves(entry.name):
                 self._leave_out("archive.path", entry.name, "its name leads out of the archive")
@@ -124,9 +124,7 @@ class Archive:
 
     def _tell(self, rule: str, place: str, what: str) -> None:
         """A problem, once, however often a file is opened."""
-        found = Finding(
-            rule=rule, place=place, what=what, remedy="fetch it again" * (rule == "archive.cut"), unread=True
-        )
+        found = Finding(rule=rule, place=place, what=what, remedy="fetch it again" * (rule == CUT), unread=True)
         if found not in self.problems:
             self.problems.append(found)
 
@@ -158,7 +156,7 @@ class Archive:
                 if reader.finished:
                     self.digests[name] = reader.digest
                     if reader.fault:
-                        self._tell("archive.cut", place, f"{reader.fault}; what stands before was read")
+                        self._tell(CUT, place, f"{reader.fault}; what stands before was read")
         except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
             raise ArchiveError(
                 f"cannot be read: {error}", place=place, remedy="fetch it again, or leave it out"
@@ -216,7 +214,7 @@ class Archive:
         with self.open(name) as reader:
             return reader.read(size)
 
-    def members(self, name: str, streamed: frozenset[str] = frozenset()) -> Iterator[Member]:
+    def members(self, name: str, streamed: Container[str] = frozenset()) -> Iterator[Member]:
         """:func:`harness.importers.json_stream.members` of a file."""
         with self.open(name) as reader:
             yield from members(reader, name, streamed)

@@ -16,7 +16,7 @@ from harness.importers.attribution import Attribution, Call, Confidence, attribu
 from harness.importers.container import Archive
 from harness.importers.hal_log import ModelLog, read_log
 from harness.importers.hal_sources import executed_of, references_of
-from harness.importers.json_stream import Member
+from harness.importers.json_stream import Every, Member
 from harness.importers.reports import mapping, unread
 from harness.importers.shape import Shape, only_file, shape
 from harness.importers.steps import number, said, text, verdict
@@ -92,20 +92,19 @@ def _sets(found: Shape) -> bool:
 
 def _read_sets(archive: Archive, name: str, options: ImportOptions) -> Iterator[ArchiveItem]:
     references, executed = references_of(options), executed_of(options)
-    for member in archive.members(name):
-        if member.problem or not isinstance(member.value, dict):
+    known: set[str] = set()
+    for member in archive.members(name, Every()):
+        key = str(member.path[0]) if member.path else ""
+        if key and key not in known and not (member.problem and len(member.path) == 1):
+            known.add(key)
+            yield ArchiveRun(key=key, suite=f"HAL-like {key}", missing=MISSING)
+        if member.problem or len(member.path) < 2 or not _is_entry(member.value):
             yield unread(member, "an object of {reward, taken_actions} by task and trial")
             continue
-        key = str(member.path[0])
-        yield ArchiveRun(key=key, suite=f"HAL-like {key}", missing=MISSING)
-        for label, entry in member.value.items():
-            task, _, trial = label.partition("/")
-            repeat = int(trial) if trial.isascii() and trial.isdigit() else 0
-            if not _is_entry(entry):
-                yield unread(member._replace(path=(key, label)), "an entry needs reward and taken_actions")
-                continue
-            calls = executed.get((task, repeat)) if executed is not None else None
-            yield _episode(_Entry(key, task, repeat, entry, references.get(task), calls, None), member)
+        task, _, trial = str(member.path[1]).partition("/")
+        repeat = int(trial) if trial.isascii() and trial.isdigit() else 0
+        calls = executed.get((task, repeat)) if executed is not None else None
+        yield _episode(_Entry(key, task, repeat, member.value, references.get(task), calls, None), member)
 
 
 def _read_upload(archive: Archive, name: str, options: ImportOptions) -> Iterator[ArchiveItem]:

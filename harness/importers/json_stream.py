@@ -10,7 +10,7 @@ import codecs
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -32,12 +32,13 @@ class Reader(Protocol):
 
 
 class Member(NamedTuple):
-    """One value of a document. `problem`: it could not be read, and `value` is None."""
+    """One value of a document. `problem`: it could not be read, and `value` is None; `cut`: since the document ends."""
 
     path: tuple[str | int, ...]
     value: Any
     source: SourceRef
     problem: str = ""
+    cut: bool = False
 
 
 @dataclass
@@ -157,7 +158,14 @@ class _Window:
             self.fill(CHUNK)
 
 
-def members(stream: Reader, name: str, streamed: frozenset[str] = frozenset()) -> Iterator[Member]:
+class Every:
+    """As `streamed`: all fields of a document."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+def members(stream: Reader, name: str, streamed: Container[str] = frozenset()) -> Iterator[Member]:
     """The members of a document: elements of a list, or fields of an object.
 
     A field in `streamed` is not given whole: its elements or fields are, with the path (field, index or key). Problems
@@ -187,7 +195,7 @@ def lines(stream: Reader, name: str) -> Iterator[Member]:
             value, data = window.value()
             yield _member(window, (number,), value, data, source_offset)
         except _Broken as broken:
-            yield _problem(window, (number,), broken.what)
+            yield _problem(window, (number,), broken.what, cut=broken.cut)
             if not _next_line(window):
                 return
         number += 1
@@ -227,11 +235,11 @@ def _elements(window: _Window, path: tuple[str | int, ...]) -> Any:
         if mark == "]":
             return True
         if mark != ",":
-            yield _problem(window, (*path, index), _instead(mark))
+            yield _problem(window, (*path, index), _instead(mark), cut=not mark)
             return False
 
 
-def _fields(window: _Window, path: tuple[str | int, ...], streamed: frozenset[str] = frozenset()) -> Any:
+def _fields(window: _Window, path: tuple[str | int, ...], streamed: Container[str] = frozenset()) -> Any:
     """The fields of the object at the position; returns whether its end was found."""
     window.take(window.at + 1)
     if window.peek() == "}":
@@ -242,10 +250,10 @@ def _fields(window: _Window, path: tuple[str | int, ...], streamed: frozenset[st
             window.peek()
             key, _ = window.value()
         except _Broken as broken:
-            yield _problem(window, path, f"a key cannot be read: {broken.what}")
+            yield _problem(window, path, f"a key cannot be read: {broken.what}", cut=broken.cut)
             return False
-        if not isinstance(key, str) or window.peek() != ":":
-            yield _problem(window, path, "a key and a colon were expected")
+        if not isinstance(key, str) or (mark := window.peek()) != ":":
+            yield _problem(window, path, "a key and a colon were expected", cut=isinstance(key, str) and not mark)
             return False
         window.take(window.at + 1)
         first = window.peek()
@@ -261,7 +269,7 @@ def _fields(window: _Window, path: tuple[str | int, ...], streamed: frozenset[st
         if mark == "}":
             return True
         if mark != ",":
-            yield _problem(window, path, _instead(mark))
+            yield _problem(window, path, _instead(mark), cut=not mark)
             return False
 
 
@@ -275,7 +283,7 @@ def _one(window: _Window, path: tuple[str | int, ...]) -> Any:
     try:
         value, data = window.value()
     except _Broken as broken:
-        yield _problem(window, path, broken.what)
+        yield _problem(window, path, broken.what, cut=broken.cut)
         return not broken.cut and window.skip()
     yield _member(window, path, value, data, offset)
     return True
@@ -293,5 +301,5 @@ def _member(window: _Window, path: tuple[str | int, ...], value: Any, data: byte
     return Member(path, value, source)
 
 
-def _problem(window: _Window, path: tuple[str | int, ...], what: str) -> Member:
-    return Member(path, None, SourceRef(file=window.name, offset=window.offset, length=0, sha256=""), what)
+def _problem(window: _Window, path: tuple[str | int, ...], what: str, *, cut: bool = False) -> Member:
+    return Member(path, None, SourceRef(file=window.name, offset=window.offset, length=0, sha256=""), what, cut)

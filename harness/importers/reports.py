@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.importers.container import MOST_WHOLE, Archive
 from harness.importers.json_stream import Member
-from harness.records.archive import ArchiveError, Finding, SourceRef
+from harness.records.archive import CUT, ArchiveError, Finding, SourceRef
 from harness.records.base import sha256_of
 
 
@@ -35,7 +35,7 @@ def unread(member: Member, needs: str) -> Finding:
     place = f"{member.source.file}, byte {member.source.offset}" + (f" ({where})" if where else "")
     if member.problem:
         return Finding(
-            rule="archive.unreadable",
+            rule=CUT if member.cut else "archive.unreadable",
             place=place,
             what=member.problem,
             remedy="fetch the file again, or mend it there; all else was read",

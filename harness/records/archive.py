@@ -39,6 +39,7 @@ class Claim(Record):
 
 UNKNOWN = Claim()
 DOUBT = "doubt"  # in what is stated of an episode: why its steps may not be what the agent did
+CUT = "archive.cut"  # the rule of findings that a file ends too early: what came after it is not known
 TRACE = "trace"  # in what is stated of an episode: a :class:`Trace` of it, as plain values
 
 

@@ -155,4 +155,6 @@ class CrossTable(Record):
     reversals: tuple[ReversalLine, ...]
     attribution: Attribution | None
     notes: tuple[str, ...] = ()
-    unread: int = 0  # parts of the archives that could not be read, each at least one episode that was planned
+    unread: int = 0  # planned episodes without a name: parts of the archives that could not be read
+    at_least: bool = False  # an archive was cut off, and how much more it should hold cannot be known
+    partial: bool = False  # a part of the archives could not be read

@@ -122,6 +122,8 @@ class ReplayReport(Record):
     restored: Restored | None = None
     episodes: tuple[EpisodeReplay, ...]
     unread: tuple[Finding, ...] = ()
+    missing: tuple[str, ...] = ()  # episodes that should be there and are not, by name
+    at_least: bool = False  # the archive was cut off, and how much more is missing cannot be known
     refused: str = ""  # why none of the archive was replayed: it was recorded in another mode
     kept_in: tuple[str, ...] = ()  # runs whose streams have it now
     notes: tuple[str, ...] = ()
@@ -129,4 +131,4 @@ class ReplayReport(Record):
     @property
     def whole(self) -> bool:
         """Whether everything was read, every replay is valid, and, with a grader, every episode has a verdict."""
-        return not self.unread and self.valid == self.planned
+        return not self.unread and not self.at_least and self.valid == self.planned

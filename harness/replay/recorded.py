@@ -18,7 +18,7 @@ from harness.records.vocabulary import Outcome, Phase
 SOURCE = "import.source"  # the event of an imported trial that says where it came from
 DEFINITION = "task.json"  # an imported task's embedded definition, among its grading files
 TAU_BENCH = "tau-bench"  # whose rule for a state's digest its archives keep
-_ONLY_RUN = "run"  # the key of an archive's run where its format has just one
+ONLY_RUN = "run"  # the key of an archive's run where its format has just one
 _STEPS = frozenset({"message", "model.call", "tool.call", "tool.result", "reference.action", "span"})
 
 
@@ -42,9 +42,13 @@ def from_archive(episode: ArchiveEpisode, format: str) -> RecordedEpisode:
 
 def name_of(episode: ArchiveEpisode) -> str:
     """What an episode of an archive is called: TASK/TRIAL, with the run before it where a file may hold several."""
-    run = "" if episode.run == _ONLY_RUN else f"{episode.run}:"
     attempt = f".{episode.attempt}" if episode.attempt > 1 else ""
-    return f"{run}{episode.task.id}/{episode.repeat}{attempt}"
+    return f"{run_prefix(episode.run)}{episode.task.id}/{episode.repeat}{attempt}"
+
+
+def run_prefix(run: str) -> str:
+    """What stands before an episode's name where a file may hold several runs."""
+    return "" if run == ONLY_RUN else f"{run}:"
 
 
 def from_import(

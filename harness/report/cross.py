@@ -7,7 +7,7 @@ from collections import Counter
 from harness.records.cross import Attribution, CrossTable, EffectLine, ReversalLine, TransitionLine
 from harness.records.regrade import Regraded, RegradeHeader
 from harness.records.vocabulary import Outcome
-from harness.report.words import one_line
+from harness.report.words import counted, one_line
 
 MOST_TASKS = 8
 MOST_TRIALS = 20
@@ -16,7 +16,8 @@ MOST_TRIALS = 20
 def cross_text(table: CrossTable) -> str:
     """Cells first, then what moved between them and why."""
     agents = f", {len(table.agents)} agents" if len(table.agents) > 1 else ""
-    lines = [f"{table.episodes} episodes of {table.tasks} tasks{agents}; {table.common} with a verdict in every cell"]
+    episodes, tasks = counted(table.episodes, "episode"), counted(table.tasks, "task")
+    lines = [f"{episodes} of {tasks}{agents}; {table.common} with a verdict in every cell"]
     lines += ["", *_cells(table)]
     if table.attribution is not None:
         lines += ["", *_attribution(table.attribution)]
@@ -43,7 +44,7 @@ def _cells(table: CrossTable) -> list[str]:
         if line.absent is not None:
             lines.append(f"{name}  none: {one_line(line.absent)}")
             continue
-        counts = f"{line.passed}/{line.valid} of {line.planned}"
+        counts = f"{line.passed}/{line.valid} of {'≥' * table.at_least}{line.planned}"
         bounds = f"{100 * line.bounds[0]:.1f} to {100 * line.bounds[1]:.1f} %"
         without = ", ".join(f"{count} {one_line(reason)}" for reason, count in line.without.items())
         rates = f"{_share(line.rate):>8}  {bounds:17}  {_share(line.common_rate):>8}"
@@ -72,7 +73,7 @@ def _transition(line: TransitionLine) -> list[str]:
 
 def _effect(effect: EffectLine) -> list[str]:
     what = f"{effect.graders[0]} → {effect.graders[1]}, {effect.data[0]} → {effect.data[1]}, {effect.mode}"
-    lines = [f"{what}: {_points(effect.total)} in all, on {effect.n} episodes"]
+    lines = [f"{what}: {_points(effect.total)} in all, on {counted(effect.n, 'episode')}"]
     first, second = effect.grader_first
     lines.append(f"  grader first: grader {_points(first)}, then data {_points(second)}")
     first, second = effect.data_first
@@ -83,8 +84,9 @@ def _effect(effect: EffectLine) -> list[str]:
 
 def _reversal(line: ReversalLine) -> str:
     ties = f"ties: {line.ties_entered} entered, {line.ties_left} left, {line.ties_kept} kept"
-    left_out = f"; {line.left_out} agents have no episode in both" if line.left_out else ""
-    return f"{line.new}: {line.reversed} of {line.pairs} pairs of {line.agents} agents change order; {ties}{left_out}"
+    left_out = f"; {counted(line.left_out, 'agent')} without an episode in both" if line.left_out else ""
+    pairs, agents = counted(line.pairs, "pair"), counted(line.agents, "agent")
+    return f"{line.new}: {line.reversed} of {pairs} of {agents} change order; {ties}{left_out}"
 
 
 def _share(value: float | None) -> str:

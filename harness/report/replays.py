@@ -9,7 +9,7 @@ from harness.records.archive import Fault
 from harness.records.migration import MigrationReport
 from harness.records.replay import Match, Replayed, ReplayedStep
 from harness.records.replays import EpisodeReplay, ReplayReport, Restored
-from harness.report.words import one_line
+from harness.report.words import counted, one_line
 
 MOST_SHOWN = 10
 FAULTS = {
@@ -28,7 +28,8 @@ def replay_text(report: ReplayReport, *, every: bool = False) -> str:
     header, counts = report.header, report.counts
     data = f", data {header.data}" if header.data else ""
     lines = [
-        f"{header.path}: {report.read} of {report.planned} planned episodes read ({header.format})",
+        f"{header.path}: {report.read} of {_planned(report)} planned episodes read ({header.format})",
+        *_missing(report),
         f"replayed in {header.environment}{data}, mode {header.mode}: {report.replayed} valid",
         *_compared(counts, report.rules),
     ]
@@ -41,9 +42,9 @@ def replay_text(report: ReplayReport, *, every: bool = False) -> str:
     lines += _unshown(report)
     flagged = [row for row in report.episodes if row.flags]
     if flagged:
-        lines.append(
-            f"not deterministic: {len(flagged)} episodes, the first {flagged[0].episode}: {flagged[0].flags[0]}"
-        )
+        first = flagged[0]
+        some = counted(len(flagged), "episode")
+        lines.append(f"not deterministic: {some}, the first {one_line(first.episode)}: {first.flags[0]}")
     lines += _graded(report, most)
     if report.restored is not None:
         lines += _restored(report.restored)
@@ -52,6 +53,20 @@ def replay_text(report: ReplayReport, *, every: bool = False) -> str:
     if report.kept_in:
         lines.append(f"kept in {', '.join(report.kept_in)}; the old scores stay")
     return "\n".join(lines)
+
+
+def _planned(report: ReplayReport) -> str:
+    return f"{'at least ' * report.at_least}{report.planned}"
+
+
+def _missing(report: ReplayReport) -> Iterator[str]:
+    """What should be there and is not."""
+    count = report.planned - report.read
+    if count or report.at_least:
+        shown = ", ".join(one_line(name) for name in report.missing[:MOST_SHOWN])
+        more = count - min(len(report.missing), MOST_SHOWN)
+        told = f": {shown}" + (f" and {more} more" if more else "") if shown else ""
+        yield f"missing: {'at least ' * report.at_least}{count}{told}"
 
 
 def _compared(counts: dict[str, int], rules: dict[str, int]) -> Iterator[str]:
@@ -79,7 +94,11 @@ def _unshown(report: ReplayReport) -> Iterator[str]:
 def _some(rows: list[EpisodeReplay], most: int | None) -> Iterator[str]:
     for row in rows[:most]:
         fidelity = row.fidelity
-        share = f", {100 * fidelity.d_share:.0f} % of {fidelity.steps} calls" if fidelity.d_first is not None else ""
+        share = (
+            f", {100 * fidelity.d_share:.0f} % of {counted(fidelity.steps, 'call')}"
+            if fidelity.d_first is not None
+            else ""
+        )
         yield f"  {one_line(row.episode)} from step {fidelity.invalid_at}{share}: {one_line(fidelity.detail)}"
     if most is not None and len(rows) > most:
         yield f"  … and {len(rows) - most} more: --all shows them"
@@ -91,10 +110,11 @@ def _graded(report: ReplayReport, most: int | None) -> Iterator[str]:
     low, high = report.bounds
     rate = "none" if report.rate is None else f"{100 * report.rate:.1f} %"
     yield f"{report.header.grader}: {report.passed} of {report.valid} valid passed, {rate}"
-    yield f"of all {report.planned} planned: {100 * low:.1f} to {100 * high:.1f} %"
+    every, wider = ("", ", and wider with what else is missing") if report.at_least else ("all ", "")
+    yield f"of {every}{_planned(report)} planned: {100 * low:.1f} to {100 * high:.1f} %{wider}"
     without = [row for row in report.episodes if row.valid and row.verdict is None]
     if without:
-        yield f"no verdict on {len(without)} valid replays"
+        yield f"no verdict on {counted(len(without), 'valid replay')}"
         for row in without[:most]:
             assert row.grade is not None  # a grader was named
             yield f"  {one_line(row.episode)}: {row.grade.outcome.value}: {one_line(row.grade.detail)}"
@@ -121,7 +141,8 @@ def _restored(found: Restored) -> Iterator[str]:
 def steps_text(replayed: Replayed, *, width: int = 100) -> str:
     """An episode step by step: what was recorded, what is answered now, the state's digest, the first divergence."""
     fidelity, episode = replayed.fidelity, replayed.episode
-    lines = [f"{episode.id} in {replayed.environment}, mode {replayed.mode}: {fidelity.steps} calls"]
+    calls = counted(fidelity.steps, "call")
+    lines = [f"{episode.id} in {replayed.environment}, mode {replayed.mode}: {calls}"]
     for step in replayed.steps:
         lines += _step(step, replayed, width)
     if fidelity.invalid is None:
@@ -170,11 +191,13 @@ def migration_text(report: MigrationReport, *, every: bool = False) -> str:
     if not report.checked:
         return "\n".join([*lines, "not checked: --check replays and grades both sides"])
     where = f"{report.environment}, mode {report.mode}, {report.grader}"
-    lines.append(f"checked: {report.episodes} episodes before and after, in {where}")
+    lines.append(f"checked: {counted(report.episodes, 'episode')} before and after, in {where}")
     if report.clean:
         return "\n".join([*lines, "nothing moved: the format keeps what the old rule looks at"])
     counts = Counter(one.what for one in report.differences)
-    lines.append(f"{report.moved} episodes moved: {', '.join(f'{count} {what}' for what, count in counts.items())}")
+    lines.append(
+        f"{counted(report.moved, 'episode')} moved: {', '.join(f'{count} {what}' for what, count in counts.items())}"
+    )
     shown = report.differences if every else report.differences[:MOST_SHOWN]
     for one in shown:
         before, after = (_cut(one_line(value or "nothing"), 60) for value in (one.before, one.after))
@@ -182,5 +205,5 @@ def migration_text(report: MigrationReport, *, every: bool = False) -> str:
     if len(shown) < len(report.differences):
         lines.append(f"  … and {len(report.differences) - len(shown)} more: --all shows them")
     if report.unread_after != report.unread_before:
-        lines.append(f"{report.unread_after - report.unread_before} parts could not be read any more")
+        lines.append(f"{counted(report.unread_after - report.unread_before, 'part')} could not be read any more")
     return "\n".join(lines)

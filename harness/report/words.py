@@ -19,6 +19,11 @@ def first_line(text: str) -> str:
     return next((line for line in lines if line), "")
 
 
+def counted(number: int, what: str, many: str = "") -> str:
+    """`1 episode`, `2 episodes`: a count and the noun that it is of; `many` where the plural is no added s."""
+    return f"{number} {what if number == 1 else many or what + 's'}"
+
+
 def one_line(text: str) -> str:
     """`text` on one line, printable, runs of blanks as one."""
     return printable(" ".join(text.split()))

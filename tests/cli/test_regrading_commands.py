@@ -121,8 +121,9 @@ def test_what_was_cut_off_is_planned_and_has_no_grade(tmp_path: Path) -> None:
     cut.write_text(json.dumps(graded)[:-40], encoding="utf-8")
     crossed = assay("cross", cut, "--environment", SHOP, "--graders", OLD)
     assert crossed.code == 3
-    assert f"of {len(graded)} " in crossed.out
-    assert "1 not read" in crossed.out
+    assert f"of ≥{len(graded)} " in crossed.out
+    assert "1 absent" in crossed.out
+    assert "at least 1 planned episode not in the archive" in crossed.out
     (line,) = assay("cross", cut, "--environment", SHOP, "--graders", OLD, "--json").json["cells"]
     assert (line["planned"], line["valid"]) == (len(graded), len(graded) - 1)
     regraded = assay("regrade", cut, "--grader", OLD, "--environment", SHOP, "--store", tmp_path / "store")

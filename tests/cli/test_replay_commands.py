@@ -110,7 +110,7 @@ def test_two_records_of_one_trial_with_different_outcomes(tmp_path: Path) -> Non
     report = replay(write_results(tmp_path / "results.json", twice, trials=2), *GRADER, "--json").json
     assert (report["planned"], report["read"], report["valid"]) == (2, 2, 1)
     assert report["episodes"][0]["grade"]["outcome"] == "invalid"
-    assert report["notes"] == ["1 second records of a trial, 1 trials with another outcome"]
+    assert report["notes"] == ["1 second record of a trial, 1 trial with another outcome"]
 
 
 def test_normalisations_are_chosen_by_name(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_replaying_twice_flags_what_is_declared_not_to_be_deterministic(tmp_path
     made = Recorder().says(Actor.USER, "roll").calls("dice").says(Actor.AGENT, "so").says(Actor.USER, "###STOP###")
     ended = replay(archive(tmp_path / "results.json", made.episode()), "--twice")
     assert ended.code == 0
-    assert "not deterministic: 1 episodes, the first t/0: step 2: dice is not deterministic" in ended.out
+    assert "not deterministic: 1 episode, the first t/0: step 2: dice is not deterministic" in ended.out
 
 
 def test_restoring_needs_a_grader_and_says_what_it_rests_on(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_restoring_needs_a_grader_and_says_what_it_rests_on(tmp_path: Path) -> N
 def test_only_the_first_episodes(tmp_path: Path) -> None:
     report = replay(archive(tmp_path / "results.json", usual(), usual()), "--limit", 1, "--json").json
     assert (report["planned"], report["read"]) == (1, 1)
-    assert report["notes"] == ["the first 1 episodes, as asked"]
+    assert report["notes"] == ["the first 1 episode, as asked"]
 
 
 def test_a_replay_is_kept_beside_the_old_scores_of_the_run_that_it_is_of(tmp_path: Path) -> None:

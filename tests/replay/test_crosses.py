@@ -90,7 +90,7 @@ def test_several_archives_are_several_agents(tmp_path: Path) -> None:
     assert len(found.agents) == 2
     (line,) = found.reversals
     assert (line.agents, line.pairs, line.reversed, line.ties_entered) == (2, 1, 0, 1)
-    assert "0 of 1 pairs of 2 agents change order; ties: 1 entered" in cross_text(found)
+    assert "0 of 1 pair of 2 agents change order; ties: 1 entered" in cross_text(found)
 
 
 def test_an_episode_labelled_as_another_task_is_invalid_or_graded_as_what_it_is(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_second_records_count_once_and_conflicting_ones_not_at_all(tmp_path: Pat
     (line,) = found.cells
     assert (line.planned, line.valid) == (5, 3)
     assert line.without == {"label": 1, "verdict.missing": 1}
-    assert "2 second records of a trial are left out" in found.notes
+    assert "left out: 2 second records of a trial" in found.notes
 
 
 def test_a_grader_or_mode_that_is_named_twice_is_refused(tmp_path: Path) -> None:
