@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,24 @@ from benchmarks.adaptive import results
 from benchmarks.adaptive.designs import evidence_on
 from benchmarks.adaptive.folds import Fold, evenly, simulated_fold
 from benchmarks.adaptive.methods import arm, evaluate, floor, paper, random_sampling, rasch, strata
+from benchmarks.adaptive.peer_worker import WARM_UP
 from benchmarks.adaptive.scores import Scores, bounds_of, summary
-from benchmarks.adaptive.speed import time_choices
-from harness.adaptive import CalibrationSettings, PassRate, PIrt, PosteriorPredictive, calibrate, simulate_population
+from benchmarks.adaptive.speed import BARRED_POLICIES
+from harness.adaptive import (
+    AdaptiveEngine,
+    Bank,
+    CalibrationSettings,
+    Choice,
+    EngineSettings,
+    PassRate,
+    PIrt,
+    PosteriorPredictive,
+    calibrate,
+    policy_named,
+    prior_bank,
+    simulate_population,
+)
 from harness.adaptive.arrays import FloatArray
-from harness.adaptive.bank import prior_bank
 from harness.adaptive.populations.lineage import simulate_lineage
 from harness.adaptive.responses import Responses
 
@@ -34,7 +47,7 @@ SIZES: tuple[tuple[int, int, int], ...] = ((287, 519, 1), (287, 519, 3))
 LARGE: tuple[tuple[int, int, int], ...] = ((5000, 2000, 1), (5000, 2000, 3))
 CALIBRATORS = ("mirt", "girth", "py-irt")
 ADAPTIVE = (("mirt", 1), ("mirt", 3), ("catsim", 1), ("adaptivetesting", 1))
-LATENCY_STEPS = 130
+LATENCY_STEPS, OUR_DIMS = 130, (1, 3, 5)
 RUNS, BUDGETS = 40, (50, 100, 200)
 LEAST_OF_EACH = 3  # outcomes of both kinds: an item without them has no finite estimate in some packages
 
@@ -143,24 +156,54 @@ def _usable(history: Responses) -> np.ndarray:
 
 
 def latency_rows(peers: Peers) -> list[dict[str, Any]]:
-    """One step (choice and update) at 519 and 10,000 items, in ms; ours from `speed`."""
+    """Milliseconds of CPU of one step (take in an outcome, choose the next) on the same items, ours as theirs."""
     rows: list[dict[str, Any]] = []
+
+    def add(package: str, n_items: int, ms: float | str) -> None:
+        said = {"said": ms} if isinstance(ms, str) else {"ms": round(ms, 4)}
+        rows.append({"items": n_items, "package": package, **said})
+        print(rows[-1], file=sys.stderr, flush=True)
+
     for n_items in (519, 10_000):
-        for d in (3, 5):
-            ours = time_choices(n_items, d, in_flight=0)  # theirs know none
-            for policy in ("d_optimal", "pass_rate"):
-                step = ours[policy] + ours[f"{policy}, take in an outcome"]
-                rows.append({"items": n_items, "package": f"Assay, {policy}, d={d}", "ms": round(step, 3)})
         rng = np.random.default_rng(1)
         outcomes = (rng.random((1, n_items)) < 0.6).astype(float)
+        items = {d: (np.abs(rng.normal(0.9, 0.3, (n_items, d))), rng.normal(0, 1.4, n_items)) for d in OUR_DIMS}
+        for d, (alpha, beta) in items.items():
+            for policy in BARRED_POLICIES:
+                add(f"Assay, {policy}, d={d}", n_items, step_ms(bank_of(alpha, beta), policy, outcomes[0]))
         for package, d in ADAPTIVE:
-            alpha, beta = np.abs(rng.normal(0.9, 0.3, (n_items, d))), rng.normal(0, 1.4, n_items)
+            alpha, beta = items[d]
             given = {"outcomes": outcomes, "alpha": alpha, "beta": beta, "steps": LATENCY_STEPS}
             found = peers.run("adaptive", package, given)
-            said = {"said": found} if isinstance(found, str) else {"ms": round(float(found["ms"]), 3)}
-            rows.append({"items": n_items, "package": f"{package}, d={d}", **said})
-            print(rows[-1], file=sys.stderr, flush=True)
+            add(f"{package}, d={d}", n_items, found if isinstance(found, str) else float(found["ms"]))
     return rows
+
+
+def step_ms(bank: Bank, policy: str, outcomes: FloatArray) -> float:
+    """Median of a step after `WARM_UP` outcomes, as `peer_worker` times theirs."""
+    engine = AdaptiveEngine(bank, EngineSettings(policy=policy_named(policy), stops=(), seed=1))
+    spent: list[float] = []
+    step = engine.next()
+    while isinstance(step, Choice) and len(spent) < LATENCY_STEPS:
+        passed = bool(outcomes[step.index])
+        start = time.process_time()
+        engine.observe(step.item, passed)
+        step = engine.next()
+        spent.append(time.process_time() - start)
+    return 1e3 * float(np.median(spent[WARM_UP:]))
+
+
+def bank_of(alpha: FloatArray, beta: FloatArray) -> Bank:
+    """A bank of items "item-0", … with these numbers, for abilities of N(0, I)."""
+    n, d = alpha.shape
+    return replace(
+        prior_bank([f"item-{at}" for at in range(n)]),
+        alpha=alpha,
+        beta=beta,
+        prior_mean=np.zeros(d),
+        prior_covariance=np.eye(d),
+        calibrated=np.ones(n, dtype=np.bool_),
+    )
 
 
 def accuracy_rows(peers: Peers) -> list[dict[str, Any]]:
@@ -190,17 +233,7 @@ def _their_scores(peers: Peers, package: str, fold: Fold, calibrated: Mapping[st
     found = peers.run("adaptive", package, {**given, "outcomes": fold.tested.passes})
     if isinstance(found, str):
         return found
-    bank = prior_bank(fold.tested.item_ids)
-    d = calibrated["alpha"].shape[1]
-    bank = type(bank)(
-        item_ids=bank.item_ids,
-        alpha=calibrated["alpha"],
-        beta=calibrated["beta"],
-        prior_mean=np.zeros(d),
-        prior_covariance=np.eye(d),
-        provenance=bank.provenance,
-        calibrated=np.ones(len(bank), dtype=np.bool_),
-    )
+    bank = bank_of(calibrated["alpha"], calibrated["beta"])
     seen = [evidence_on(bank, fold.tested, found["items"][:, :k], random=False) for k in BUDGETS]
     return Scores.of([PIrt().moments(one) for one in seen], [bounds_of(one) for one in seen], fold.truth)
 
@@ -238,7 +271,9 @@ def report(content: Mapping[str, Any]) -> str:
         if row["part"] == "calibration"
     ]
     latency = [
-        [f"{row['items']:,}", row["package"], *_numbers(row, ("ms",))] for row in rows if row["part"] == "latency"
+        [f"{row['items']:,}", row["package"], row.get("said") or f"{row['ms']:.3f}"]
+        for row in rows
+        if row["part"] == "latency"
     ]
     accuracy = [row for row in rows if row["part"] == "accuracy" and "k" in row]
     failed = [f"{row['method']}: {row['said']}" for row in rows if row["part"] == "accuracy" and "said" in row]

@@ -104,13 +104,12 @@ def _sparse(n_runs: int, n_items: int) -> dict[str, Any]:
     return {"value": peak_gb, "cpu_s": spent, "converged": bank.provenance.convergence.converged}
 
 
-def time_choices(n_items: int, d: int, in_flight: int = IN_FLIGHT) -> dict[str, Any]:
-    """Milliseconds of a choice after 100 outcomes with some in flight, and of taking in an outcome; medians."""
+def time_choices(n_items: int, d: int) -> dict[str, Any]:
+    """Milliseconds of a choice after 100 outcomes with 8 in flight, and of taking in an outcome; medians."""
     found: dict[str, Any] = {}
     for policy in BARRED_POLICIES:
         engine, pending = _mid_run(n_items, d, policy)
         item = engine.bank.index[pending[0]]
-        pending = pending[:in_flight]
         times = _times(partial(engine.next, pending), REPEATS)
         observing = _times(partial(engine.state.observe, item, 1), REPEATS // 4)
         found[policy] = round(statistics.median(times) * 1e3, 4)

@@ -45,9 +45,9 @@ class PosteriorPredictive:
 def averaged(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
     """κ and q of every item, both (..., N)."""
     bank = evidence.bank
-    variance = np.einsum("...nd,nd->...n", bank.alpha @ evidence.covariance, bank.alpha)
+    variance = bank.spread(evidence.covariance)
     if bank.item_covariance is not None:
         x = np.concatenate([evidence.theta, -np.ones((*evidence.theta.shape[:-1], 1))], axis=-1)
         variance = variance + np.einsum("...i,nij,...j->...n", x, bank.item_covariance, x, optimize=True)
     attenuation = 1.0 / np.sqrt(1.0 + np.pi * variance / 8.0)
-    return attenuation, sigmoid((evidence.theta @ bank.alpha.T - bank.beta) * attenuation)
+    return attenuation, sigmoid((evidence.theta @ bank.axes - bank.beta) * attenuation)
