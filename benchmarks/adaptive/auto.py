@@ -16,7 +16,7 @@ from harness.adaptive.planning.backtest import BacktestSettings, default_checkpo
 from harness.adaptive.planning.trajectories import Study, Trajectories, run_study
 
 LABEL = "auto"
-RUNS_TRIED = 40
+RUNS_TRIED = 100
 MODELS: tuple[Candidate, ...] = ("rasch",)
 # What the back-test of each fold tries, besides the d of best likelihood; `assay calibrate` tries 200 runs and more
 # models. Set for the time it takes: a study has tens of folds.

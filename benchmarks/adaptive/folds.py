@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.adaptive.arrays import FloatArray, IntArray
 from harness.adaptive.bank import Bank, prior_bank
-from harness.adaptive.calibration.calibrate import ability_prior
+from harness.adaptive.calibration.ability_prior import past_abilities
 from harness.adaptive.populations.lineage import Lineage
 from harness.adaptive.responses import Responses
 
@@ -48,7 +48,7 @@ def simulated_fold(lineage: Lineage, history: Sequence[int] | IntArray, tested: 
     past, now = np.asarray(history, dtype=np.int64), np.asarray(tested, dtype=np.int64)
     oracle = None
     if lineage.truth is not None:
-        mean, covariance = ability_prior(lineage.truth.theta[past])
+        mean, covariance = past_abilities(lineage.truth.theta[past])
         oracle = replace(
             prior_bank(lineage.item_ids),
             alpha=lineage.truth.alpha,

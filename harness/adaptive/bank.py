@@ -158,11 +158,13 @@ class Bank:
         inverse = np.linalg.inv(self.prior_covariance)
         return np.asarray((inverse + inverse.T) / 2)
 
-    def past_distance(self, theta: FloatArray) -> float:
-        """How far θ (d,) is from the mean of past agents, in their standard deviations: √((θ − m)ᵀ Σ⁻¹ (θ − m))."""
+    def past_distance(self, theta: FloatArray, error: FloatArray | float = 0.0) -> float:
+        """How far θ (d,), known up to a covariance `error` (d, d), is from the mean of past agents, in standard
+        deviations of such estimates: √((θ − m)ᵀ (Σ + C)⁻¹ (θ − m)).
+        """
         spread = self.prior_covariance if self.past_covariance is None else self.past_covariance
         off = np.asarray(theta) - self.prior_mean
-        return float(np.sqrt(off @ np.linalg.solve(spread, off)))
+        return float(np.sqrt(off @ np.linalg.solve(spread + error, off)))
 
     @cached_property
     def axes(self) -> FloatArray:

@@ -1,9 +1,9 @@
 """A bank as one `.npz` file: float64 arrays and one JSON document, no pickle, lossless, the same bytes for
 the same bank.
 
-Members: `alpha`, `beta`, `prior_mean`, `prior_covariance`, `calibrated`, `item_covariance` (absent if None),
-the same of each alternative with `alternative_0_` and on before the name, and `document`, the UTF-8 bytes of
-{"format": 2, "item_ids": […], "provenance": {…}, "alternatives": [{"weight", "provenance"}, …], "report": …,
+Members: `alpha`, `beta`, `prior_mean`, `prior_covariance`, `calibrated`, `item_covariance` and `past_covariance`
+(absent if None), the same of each alternative with `alternative_0_` and on before the name, and `document`, the UTF-8
+bytes of {"format": 2, "item_ids": […], "provenance": {…}, "alternatives": [{"weight", "provenance"}, …], "report": …,
 "backtest": …, "digest": …}, and
 `cost_usd` and `duration_s` where known. Reading derives the digest again.
 """
@@ -28,6 +28,7 @@ from harness.adaptive.provenance import Provenance
 
 FORMAT = 2
 _ARRAYS = ("alpha", "beta", "prior_mean", "prior_covariance", "calibrated")
+_OPTIONAL = ("item_covariance", "past_covariance")
 _AMOUNTS = ("cost_usd", "duration_s")
 
 
@@ -121,8 +122,7 @@ def load_bank(path: str | os.PathLike[str]) -> Bank:
 
 def _arrays(bank: Bank, prefix: str) -> dict[str, Any]:
     arrays: dict[str, Any] = {prefix + name: getattr(bank, name) for name in _ARRAYS}
-    if bank.item_covariance is not None:
-        arrays[f"{prefix}item_covariance"] = bank.item_covariance
+    arrays.update({prefix + name: getattr(bank, name) for name in _OPTIONAL if getattr(bank, name) is not None})
     return arrays
 
 
@@ -131,5 +131,6 @@ def _bank(item_ids: tuple[str, ...], provenance: Mapping[str, Any], arrays: Mapp
         item_ids=item_ids,
         provenance=Provenance.from_dict(provenance),
         item_covariance=arrays.get(f"{prefix}item_covariance"),
+        past_covariance=arrays.get(f"{prefix}past_covariance"),
         **{name: arrays[prefix + name] for name in _ARRAYS},
     )

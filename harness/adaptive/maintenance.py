@@ -86,17 +86,18 @@ class Finding:
         return {**asdict(self), "kind": self.kind.value, "severity": self.severity.value}
 
 
-def ability_range(bank: Bank, theta: FloatArray, run: str = "") -> Finding | None:
-    """Whether a run's θ̂ (d,) is outside, or at the edge of, what the bank was calibrated on; None if it is inside."""
+def ability_range(bank: Bank, theta: FloatArray, run: str = "", covariance: FloatArray | float = 0.0) -> Finding | None:
+    """Whether a run's θ̂ (d,), with its `covariance` (d, d), is outside, or at the edge of, what the bank was calibrated
+    on; None if it is inside.
+    """
     from scipy.special import chdtrc
 
-    off = np.asarray(theta) - bank.prior_mean
-    distance = float(off @ bank.prior_precision @ off)
-    tail = float(chdtrc(bank.d, distance))
+    distance = bank.past_distance(theta, covariance)
+    tail = float(chdtrc(bank.d, distance**2))
     p = bank.probability(np.asarray(theta))
     informative = float(((p > SETTLED) & (p < 1.0 - SETTLED)).mean())
-    numbers = {"distance": math.sqrt(distance), "tail": tail, "informative_share": informative}
-    where = f"an ability {numbers['distance']:.1f} standard deviations from the mean of the calibrated runs"
+    numbers = {"distance": distance, "tail": tail, "informative_share": informative}
+    where = f"an ability {distance:.1f} standard deviations from the mean of the calibrated runs"
     if tail < JUMP_TAIL:
         return Finding(
             FindingKind.ABILITY_JUMP,

@@ -127,5 +127,8 @@ def _error_after(engine: AdaptiveEngine, item: str) -> float:
 def _notes(engine: AdaptiveEngine) -> Iterator[str]:
     if engine.bank.provenance.method == "prior":
         yield NO_BANK
-    elif engine.state.items and (found := ability_range(engine.bank, engine.state.theta)) is not None:
-        yield f"{found.sentence}: {found.remedy[:1].lower()}{found.remedy[1:]}"
+    elif engine.state.items:
+        state = engine.state
+        found = ability_range(engine.bank, state.theta, covariance=state.covariance)
+        if found is not None:
+            yield f"{found.sentence}: {found.remedy[:1].lower()}{found.remedy[1:]}"

@@ -102,19 +102,24 @@ def test_abilities_from_the_calibrated_population_are_inside_and_a_jump_is_outsi
     found: list[Finding | None] = []
     for seed in range(6):
         bank, passes, _ = history(seed)
-        thetas = evidence_of(bank, passes, np.ones(passes.shape)).theta
-        found += [ability_range(bank, theta) for theta in thetas]
+        seen = evidence_of(bank, passes, np.ones(passes.shape))
+        found += [
+            ability_range(bank, theta, covariance=error)
+            for theta, error in zip(seen.theta, seen.covariance, strict=True)
+        ]
     kinds = [finding.kind for finding in found if finding is not None]
     assert kinds.count(FindingKind.ABILITY_JUMP) <= 0.005 * len(found)
     assert len(kinds) <= 0.04 * len(found)
     bank = history(0)[0]
-    away = bank.prior_mean + np.linalg.cholesky(bank.prior_covariance) @ np.array([4.5, 0.0])
+    assert bank.past_covariance is not None
+    spread = np.linalg.cholesky(bank.past_covariance)
+    away = bank.prior_mean + spread @ np.array([4.5, 0.0])
     jump = ability_range(bank, away, "run-7")
     assert jump is not None
     assert (jump.kind, jump.severity, jump.subject) == (FindingKind.ABILITY_JUMP, Severity.ALARM, "run-7")
     assert jump.numbers["distance"] == pytest.approx(4.5)
     assert jump.as_event()["kind"] == "ability_jump"
-    edge = ability_range(bank, bank.prior_mean + np.linalg.cholesky(bank.prior_covariance) @ np.array([3.0, 0.0]))
+    edge = ability_range(bank, bank.prior_mean + spread @ np.array([3.0, 0.0]))
     assert edge is not None
     assert edge.kind is FindingKind.EDGE_OF_RANGE
 

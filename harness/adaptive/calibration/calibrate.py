@@ -28,6 +28,7 @@ import numpy as np
 
 from harness.adaptive.arrays import FloatArray
 from harness.adaptive.bank import Alternative, Bank, prior_bank
+from harness.adaptive.calibration.ability_prior import coming, past_abilities
 from harness.adaptive.calibration.appraise_fit import report_fit
 from harness.adaptive.calibration.candidate import Fitted, fit_candidate
 from harness.adaptive.calibration.cells import Cells, Counts
@@ -55,10 +56,8 @@ from harness.adaptive.calibration.variational import settle_runs
 from harness.adaptive.provenance import Provenance
 from harness.adaptive.responses import Responses
 
-__all__ = ["Calibration", "CalibrationSettings", "Candidate", "Dims", "Method", "ability_prior", "calibrate"]
+__all__ = ["Calibration", "CalibrationSettings", "Candidate", "Dims", "Method", "calibrate"]
 
-ABILITY_WIDENING = 1.2  # a coming agent is more often outside the past range than inside it
-ABILITY_SHRINKAGE_RUNS = 5.0
 _LEAST_WEIGHT = 0.02
 
 
@@ -147,21 +146,6 @@ def calibrate(
     return replace(calibration, bank=bank)
 
 
-def ability_prior(theta: FloatArray, covariance: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
-    """Mean (d,) and covariance (d, d) for a coming agent from past abilities `theta` (R, d), R ≥ 1.
-
-    Covariance = 1.2 (S + 5 I) / (R + 5), S the scatter about the mean, with the posterior covariances of the runs
-    (R, d, d) added: shrunk towards the prior of calibration where runs are few.
-    """
-    mean = theta.mean(axis=0)
-    scatter = (theta - mean).T @ (theta - mean)
-    if covariance is not None:
-        scatter = scatter + covariance.sum(axis=0)
-    n_runs, d = theta.shape
-    shrunk = (scatter + ABILITY_SHRINKAGE_RUNS * np.eye(d)) / (n_runs + ABILITY_SHRINKAGE_RUNS)
-    return mean, ABILITY_WIDENING * (shrunk + shrunk.T) / 2.0
-
-
 def _select(responses: Responses | SparseResponses, settings: CalibrationSettings, notes: list[str]) -> _History:
     counts = counts_of(responses)
     dates = responses.dates or ("",) * len(responses.run_ids)
@@ -243,7 +227,7 @@ def _assemble(
         flagged=_flags(history.item_ids, cells, posterior, fitted.held_out),
         notes=notes,
     )
-    mean, spread = ability_prior(posterior.theta, posterior.theta_covariance)
+    mean, past = past_abilities(posterior.theta, posterior.theta_covariance)
     calibrated = np.ones(len(history.item_ids), dtype=np.bool_)
     calibrated[list(fitted.held_out)] = False
     bank = Bank(
@@ -251,7 +235,8 @@ def _assemble(
         alpha=posterior.item[:, :-1],
         beta=posterior.item[:, -1],
         prior_mean=mean,
-        prior_covariance=spread,
+        prior_covariance=coming(past, posterior.item[:, :-1]),
+        past_covariance=past,
         provenance=provenance,
         calibrated=calibrated,
         item_covariance=covariance,

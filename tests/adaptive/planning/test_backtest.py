@@ -95,10 +95,11 @@ def test_a_gain_within_the_noise_changes_nothing() -> None:
     assert better(old - rng.normal(0.5, 0.3, 20), old)
 
 
-def test_widening_makes_the_interval_cover_nine_in_ten() -> None:
+def test_widening_makes_the_interval_cover_nine_in_ten_and_never_narrows_it() -> None:
     scaled = np.abs(np.random.default_rng(1).normal(0, 1.7, 5000))
     assert conformal_factor(scaled) == pytest.approx(1.7, rel=0.05)
-    assert conformal_factor(np.zeros(10)) == 0.7
+    assert conformal_factor(np.zeros(10)) == 1.0
+    assert conformal_factor(scaled / 3.4) == 1.0
     assert conformal_factor(np.full(3, 100.0)) == 5.0
 
 
