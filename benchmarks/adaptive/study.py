@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks.adaptive import experiments, results
 from benchmarks.adaptive.auto import auto
 from benchmarks.adaptive.folds import evenly, simulated_fold
+from benchmarks.adaptive.limits import limits
 from benchmarks.adaptive.methods import (
     Method,
     arm,
@@ -46,7 +47,8 @@ GRID = (25, 50, 100, 150, 200, 250, 300, 400, 500)
 BUDGETS = (100, 200, 300)
 WORKERS = 2
 MEMORY_DAYS = 30.0
-EXPERIMENTS = ("caching", "windows", "history sizes", "in flight", "transfer", "rolling")
+EXPERIMENTS = ("caching", "windows", "history sizes", "in flight", "transfer", "rolling", "limits")
+ALONGSIDE = {"in flight": ("1 in flight",), "limits": ("random", "oracle")}  # all in one setting; against what
 DEFAULT = arm("vb", PassRate(), Hybrid(0.0), label="pass_rate")  # what the side experiments follow
 
 
@@ -132,6 +134,8 @@ def experiment_part(name: str, seed: int, plan: Plan) -> Part:
         found = experiments.history_sizes(lineage, plan.half, fewer, ks, (DEFAULT, auto))
     elif name == "transfer":
         found = experiments.transfer(seed, plan.tested, plan.fits(plan.grid), DEFAULT)
+    elif name == "limits":
+        found = dict(limits(lineage, plan.shape, plan.tested, plan.fits(plan.grid)))
     elif name == "rolling":
         found = {}
         for regime in ("drift", "strong_drift"):
@@ -177,9 +181,9 @@ def experiment_content(name: str, parts: Sequence[Part], plan: Plan) -> dict[str
     if name == "caching":
         return {**head, "checkpoints": [], "rows": _caching_rows(scores["cache"], units)}
     rows: list[dict[str, object]] = []
-    if name == "in flight":
+    if name in ALONGSIDE:
         checkpoints = plan.fits(plan.grid)
-        return {**head, "checkpoints": list(checkpoints), "rows": summary(scores, checkpoints, units, ("1 in flight",))}
+        return {**head, "checkpoints": list(checkpoints), "rows": summary(scores, checkpoints, units, ALONGSIDE[name])}
     checkpoints = (0,) if name == "rolling" else plan.fits(plan.grid) if name == "transfer" else plan.fits(BUDGETS)
     for setting in dict.fromkeys(setting for setting, _ in scores):
         group = {method: value for (at, method), value in scores.items() if at == setting}
@@ -247,12 +251,10 @@ def side_table(name: str, content: dict[str, Any]) -> str:
             [f"{row['epsilon']:.2f}", f"{100 * row['executed']:.1f} %", results.interval(row["mae_pp"])] for row in rows
         ]
         return results.markdown(["ε", "executed", "MAE, pp"], lines)
-    if name == "in flight":
-        return (
-            results.error_table(rows, content["checkpoints"])
-            + "\n\n"
-            + results.ratio_table(rows, content["checkpoints"], "1 in flight")
-        )
+    if name in ALONGSIDE:
+        tables = [results.error_table(rows, content["checkpoints"])]
+        tables += [results.ratio_table(rows, content["checkpoints"], base) for base in ALONGSIDE[name]]
+        return "\n\n".join(tables)
     labelled = [{**row, "method": f"{row['setting']}: {row['method']}"} for row in rows]
     table = results.error_table(labelled, content["checkpoints"])
     if name == "rolling":
