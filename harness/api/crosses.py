@@ -18,9 +18,11 @@ from harness.api.carriers import environment
 from harness.api.crosses_data import DataVersion, NoTask, data_versions, definition_digest, digest_with
 from harness.api.crosses_reading import ReadEpisode, Reading
 from harness.api.exports import write_pieces
+from harness.api.inferring import Asked, shown_by
 from harness.grading.episodes.criteria import initial_of
 from harness.grading.episodes.registry import episode_grader, named
 from harness.protocols import Environment, EpisodeCase, EpisodeGrader
+from harness.records.archive import ImportOptions
 from harness.records.cross import Cell, CellName, CrossEpisode, CrossTable
 from harness.records.environment import Opening
 from harness.records.errors import ConfigError
@@ -29,13 +31,12 @@ from harness.records.replay import Invalid, RecordedEpisode, Replayed
 from harness.records.vocabulary import Outcome, Reason
 from harness.replay.cross import cross
 from harness.replay.engine import Comparison, replay_episode
-from harness.replay.modes import contradiction
+from harness.replay.modes import contradiction, mode_of
 from harness.report.words import counted
 from harness.runner.conversing import close_with
 
 COLUMNS = ("agent", "task", "repeat", "recorded", "grader", "data", "mode", "outcome", "reason")
 _MISLABELLED, _ABSENT = "label", "absent"
-_DUAL, _NORMAL = "dual_control", "normal"  # a record's word for the second where the user called tools
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class CrossRequest:
     """
 
     archives: tuple[str, ...]
-    environment: str
+    environment: str  # "": the one that the first archive shows (:mod:`harness.api.inferring`)
     graders: tuple[str, ...]
     data: tuple[str, ...] = ()
     modes: tuple[str, ...] = ()
@@ -90,13 +91,16 @@ def crossed(request: CrossRequest) -> Crossed:
     """
     if not request.graders:
         raise ConfigError("no grader is named", place="--graders", remedy="name at least one: assay cross --help")
-    world = environment(request.environment, request.environment_data)
+    options = ImportOptions()
+    where = (request.archives[0], request.environment, "", request.environment_data, request.format)
+    shown = shown_by(Asked(*where, options, "cross", needs_mode=False))
+    world = environment(shown.environment, shown.folder)
     with ExitStack() as stack:
         close_with(stack, world)
-        return _crossed_in(world, request)
+        return _crossed_in(world, request, [f"taken: {note}" for note in shown.notes], shown.options)
 
 
-def _crossed_in(world: Environment, request: CrossRequest) -> Crossed:
+def _crossed_in(world: Environment, request: CrossRequest, notes: list[str], options: ImportOptions) -> Crossed:
     versions = data_versions(request.data, world.capabilities, request.task_map)
     graders = [episode_grader(name) for name in request.graders]
     for place, given in (("--graders", [named(grader) for grader in graders]), ("--mode", request.modes)):
@@ -105,12 +109,12 @@ def _crossed_in(world: Environment, request: CrossRequest) -> Crossed:
     for mode in request.modes:
         world.capabilities.check(Opening(mode))
     filling = _Filling(world, graders, versions, request.modes)
-    reading = Reading(request.archives, request.format, request.relabel, filling.contradictions)
+    reading = Reading(request.archives, request.format, request.relabel, filling.contradictions, options)
     for read in reading.episodes():
         filling.take(read)
         filling.wrong.update({f"not recorded in {mode}: {why}": None for mode, why in read.wrong.items()})
     cells = filling.cells()
-    table = cross(filling.episodes, cells, _notes(reading, filling), reading.unnamed)
+    table = cross(filling.episodes, cells, notes + _notes(reading, filling), reading.unnamed)
     table = table.model_copy(update={"at_least": reading.at_least, "partial": bool(reading.unread)})
     return Crossed(table, tuple(filling.episodes), tuple(cells))
 
@@ -124,23 +128,6 @@ def replayed_in(recorded: RecordedEpisode, world: Environment, opening: Opening,
     default = next(iter(world.capabilities.data), "")
     same = (opening.data or default) == (made_in or default)
     return replay_episode(recorded, world, opening, Comparison(states=same))
-
-
-def mode_of(recorded: RecordedEpisode, world: Environment) -> str:
-    """The environment's mode in which an episode was recorded; of an episode that does not say (one in which nothing
-    was done), the only one that there is. Raises ConfigError when it has none like it."""
-    modes = world.capabilities.modes
-    if recorded.mode is None and len(modes) == 1:
-        return next(iter(modes))
-    for word in (recorded.mode, _NORMAL if recorded.mode == _DUAL else None):
-        if word in modes:
-            return str(word)
-    raise ConfigError(
-        f"episode {recorded.id} was recorded in mode {recorded.mode or 'unknown'!r}, which is none of"
-        f" {world.capabilities.environment}'s",
-        place="--mode",
-        remedy=f"name one of {', '.join(modes)}",
-    )
 
 
 @dataclass
@@ -161,7 +148,7 @@ class _Filling:
         """Modes of the table in which the episode was not recorded, and why. Without any, the first episode's is the
         table's. Raises ConfigError."""
         if not self.modes:
-            self.modes = (mode_of(recorded, self.world),)
+            self.modes = (mode_of(recorded, self.world.capabilities),)
         found = {mode: contradiction(recorded, self.world.capabilities, mode) for mode in self.modes}
         return {mode: why for mode, why in found.items() if why}
 

@@ -60,6 +60,7 @@ class Reading:
     format: str | None = None
     relabel: bool = False
     contradictions: Contradictions = lambda episode: {}
+    options: ImportOptions = field(default_factory=ImportOptions)
     unread: list[Finding] = field(default_factory=list)
     relabelled: int = 0
     mislabelled: int = 0
@@ -76,7 +77,7 @@ class Reading:
     def _archive(self, path: str) -> Iterator[ReadEpisode]:
         archive = Archive(path)
         importer, recognition = choose(archive, self.format)
-        survey = self._survey(importer.read(archive, ImportOptions()), recognition.format)
+        survey = self._survey(importer.read(archive, self.options), recognition.format)
         if not survey.records:
             raise ArchiveError(
                 "holds no episode that could be read", place=path, remedy="`assay lint-archive` says why"
@@ -85,7 +86,7 @@ class Reading:
         runs: dict[str, ArchiveRun] = {}
         found: dict[str, set[Slot]] = {}
         unread: list[Finding] = []
-        for item in importer.read(archive, ImportOptions()):
+        for item in importer.read(archive, self.options):
             if isinstance(item, ArchiveRun):
                 runs[item.key] = item
             elif isinstance(item, Finding):

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from harness.api.archives import import_archive
 from harness.api.exports import ExportFormat, export_run
-from harness.api.replays import ReplayRequest, replay_archive
+from harness.api.replays import ReplayRequest, graded, replay_archive
 from harness.api.replays_keeping import linked
 from harness.api.replays_reading import SourceEpisode, source_of
 from harness.records.base import canonical_json
@@ -52,8 +52,6 @@ def migrate(request: MigrationRequest) -> MigrationReport:
     """Convert, and check when asked. Raises ArchiveError, ConfigError, EnvironmentFault, StoreError."""
     if request.out is None and request.check is None:
         raise ConfigError("nothing to do", place="assay migrate", remedy="name --out, --check, or both")
-    if request.check is not None and request.check.grader is None:
-        raise ConfigError("the check needs the old rule", place="--check", remedy="name it with --grader")
     if not Path(request.archive).exists():
         raise ConfigError("there is no such file", place=request.archive, remedy="name an archive; a run is exported")
     with TemporaryDirectory(prefix="assay-migrate-") as folder:
@@ -96,7 +94,8 @@ class _Migration:
     ) -> MigrationReport:
         differences: list[MigrationDifference] = []
         episodes = unread = 0
-        before = replay_archive(replace(check, archive=self.request.archive, format=self.request.format))
+        check, taken = graded(replace(check, archive=self.request.archive, format=self.request.format), "migrate")
+        before = replay_archive(check)
         for run, path in written.items():
             # The original's own bytes, not what an import made of them, are what the converted one is held against.
             mine = _of_run(before, store, run)
@@ -115,6 +114,7 @@ class _Migration:
                 "environment": before.header.environment,
                 "mode": before.header.mode,
                 "episodes": episodes,
+                "taken": taken,
                 "unread_before": len(before.unread),
                 "unread_after": unread + len(before.unread),
                 "moved": len(moved),

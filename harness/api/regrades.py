@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.api.archives import import_archive
+from harness.api.export_lines import is_export
+from harness.api.inferring import Asked, shown_by
 from harness.api.regrade_containers import ContainerRegrade, regrade_containers
 from harness.api.regrades_episodes import EpisodeRegrade, regrade_episodes
 from harness.api.regrades_reading import missing_in
 from harness.api.regrades_writing import keep_regrade, regrades
+from harness.importers.container import Archive
+from harness.records.archive import ImportOptions
 from harness.records.base import Record
 from harness.records.cross import CrossEpisode, TransitionLine
 from harness.records.errors import ConfigError
@@ -78,15 +82,36 @@ def regrade(
 ) -> tuple[RegradeReport, ...]:
     """Grade again and keep it: a report for each run. Raises ArchiveError, ConfigError, EngineUnavailable,
     EnvironmentFault, StoreError."""
-    runs, unread = _runs(request, store, notice)
+    request, options = _completed(request, store, notice)
+    runs, unread = _runs(request, store, notice, options)
     return tuple(_regrade_run(run, request, store, notice, unread) for run in runs)
 
 
-def _runs(request: RegradeRequest, store: SqliteStore, notice: Notice) -> tuple[tuple[str, ...], int]:
+def _completed(
+    request: RegradeRequest, store: SqliteStore, notice: Notice
+) -> tuple[RegradeRequest, ImportOptions | None]:
+    """The request with the environment that an archive of others shows, where none is named."""
+    if request.environment is not None or request.suite is not None:
+        return request, None
+    if Path(request.target).exists():
+        if is_export(Archive(request.target)):
+            return request, None
+    elif "import" not in store.run(store.run_id(request.target)).config.extra:
+        return request, None
+    where = (request.target, "", request.mode or "", request.environment_data, request.format)
+    shown = shown_by(Asked(*where, command="regrade", needs_mode=False), store)
+    for note in shown.notes:
+        notice(f"taken: {note}")
+    return replace(request, environment=shown.environment, environment_data=shown.folder), shown.options
+
+
+def _runs(
+    request: RegradeRequest, store: SqliteStore, notice: Notice, options: ImportOptions | None
+) -> tuple[tuple[str, ...], int]:
     """The runs, and how many parts of the archive they come from could not be read."""
     if not Path(request.target).exists():
         return (store.run_id(request.target),), 0
-    report = import_archive(request.target, store, format=request.format)
+    report = import_archive(request.target, store, format=request.format, options=options)
     for run in report.runs:
         notice(f"{request.target} is run {run.run} of the store ({run.written} trials new, {run.already} known)")
     for finding in report.unread:

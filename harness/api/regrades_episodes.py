@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.api.carriers import environment
-from harness.api.crosses import grade_episode, mode_of, replayed_in
+from harness.api.crosses import grade_episode, replayed_in
 from harness.api.crosses_data import DataVersion, data_versions, definition_digest, digest_with
 from harness.api.environments import environment_of
 from harness.api.regrades_reading import StoredEpisode, definitions_of, relabelled, stored_episode
@@ -22,7 +22,7 @@ from harness.records.grade import Grade
 from harness.records.regrade import Regraded, RegradeHeader
 from harness.records.run import RunRow
 from harness.records.vocabulary import Outcome
-from harness.replay.modes import contradiction
+from harness.replay.modes import contradiction, mode_of
 from harness.report.summary import last_attempts
 from harness.runner.conversing import close_with
 from harness.runner.journal import utc_now
@@ -147,7 +147,7 @@ class _Regrading:
         if stored.label:
             detail = f"label: {stored.label}; --relabel grades it as the task that its content names"
             return Grade(grader=named(self.grader), outcome=Outcome.INVALID, detail=detail), None
-        mode = self.asked.mode or mode_of(recorded, world.environment)
+        mode = self.asked.mode or mode_of(recorded, world.environment.capabilities)
         self.modes[mode] = None
         made_in = conversation.data if conversation is not None else ""
         opening = Opening(mode, world.version.environment or made_in, initial_of(recorded.definition))

@@ -14,13 +14,14 @@ from pathlib import Path
 from harness.api.archive_gaps import Missing
 from harness.api.crosses import grade_episode
 from harness.api.crosses_data import AS_RECORDED, DataVersion
+from harness.api.inferring import Asked, shown_by
+from harness.api.inferring_rules import SAMPLE, recorded_rule
 from harness.api.replays_reading import ReadingOptions, Source, SourceEpisode, source_of
 from harness.api.replays_worlds import Place, Places
 from harness.api.restoring import restored
 from harness.grading.episodes.registry import episode_grader, named
 from harness.protocols import EpisodeGrader
 from harness.records.archive import ImportOptions
-from harness.records.errors import ConfigError
 from harness.records.grade import Grade
 from harness.records.replay import Fidelity, Invalid, Match, Replayed
 from harness.records.replays import EpisodeReplay, ReplayHeader, ReplayReport, Reproduced
@@ -42,7 +43,7 @@ _COUNTS = ("steps", "compared", "same", "cosmetic", "key", "missing", "required"
 @dataclass(frozen=True)
 class ReplayRequest:
     """What to replay, and how strictly. `archive`: a path, or a run of the store. `environment` and `mode` of a run of
-    ours may be `recorded`.
+    ours may be `recorded`; left empty, they are what the archive shows (:mod:`harness.api.inferring`).
 
     `data`: a version of the task data as for the cross table: `recorded`, a data version of the environment, a file of
     tasks. `normalise`: names of normalisations, none: the standard ones. `states` False: recorded digests of states are
@@ -52,8 +53,8 @@ class ReplayRequest:
     """
 
     archive: str
-    environment: str
-    mode: str
+    environment: str = ""
+    mode: str = ""
     data: str = AS_RECORDED
     grader: str | None = None
     environment_data: Path | None = None
@@ -82,14 +83,50 @@ def replay_archive(
 ) -> ReplayReport:
     """Replay and report; nothing is written. Raises ArchiveError, ConfigError, EnvironmentFault (before the first step)
     and StoreError."""
-    return _Replaying(request, store, notice).carry_out()
+    needs_rule = request.restore and request.grader is None
+    request, notes = (graded if needs_rule else completed)(request, store=store)
+    return _Replaying(request, store, notice).carry_out().model_copy(update={"taken": notes})
+
+
+def graded(
+    request: ReplayRequest, command: str = "replay", store: SqliteStore | None = None
+) -> tuple[ReplayRequest, tuple[str, ...]]:
+    """:func:`completed`, with the rule that gives the recorded verdicts again where no grader is named. Raises the
+    same, and ConfigError where no known rule does."""
+    request, notes = completed(request, command, store)
+    if request.grader is not None:
+        return request, notes
+    asked = replace(request, restore=False, twice=False, limit=min(request.limit or SAMPLE, SAMPLE))
+    format = source_of(request.archive, store, request.reading).format
+    rule = recorded_rule(
+        format, lambda name: _Replaying(replace(asked, grader=name), store).carry_out(), restoring=request.restore
+    )
+    return replace(request, grader=rule.grader), (*notes, rule.note)
+
+
+def completed(
+    request: ReplayRequest, command: str = "replay", store: SqliteStore | None = None
+) -> tuple[ReplayRequest, tuple[str, ...]]:
+    """The request with what the archive shows in place of what was not said, and the evidence of each. Raises
+    ArchiveError, ConfigError, StoreError."""
+    options = request.options or ImportOptions()
+    where = (request.archive, request.environment, request.mode, request.environment_data, request.format)
+    shown = shown_by(Asked(*where, options, command), store)
+    whole = replace(
+        request,
+        environment=shown.environment,
+        mode=shown.mode,
+        environment_data=shown.folder,
+        options=shown.options,
+    )
+    return whole, shown.notes
 
 
 @dataclass
 class _Replaying:
     request: ReplayRequest
     store: SqliteStore | None
-    notice: Notice
+    notice: Notice = lambda done: None
     rows: list[EpisodeReplay] = field(default_factory=list)
     strata: dict[str, tuple[str, bool, str]] = field(default_factory=dict)
     conflicts: set[str] = field(default_factory=set)  # episodes of which there are records with different outcomes
@@ -99,10 +136,6 @@ class _Replaying:
 
     def carry_out(self) -> ReplayReport:
         request = self.request
-        if request.restore and request.grader is None:
-            raise ConfigError(
-                "restoring outcomes needs a grader", place="--restore-ungraded", remedy="name one with --grader"
-            )
         self.grader: EpisodeGrader | None = episode_grader(request.grader) if request.grader is not None else None
         self.comparison = Comparison(normalisations(request.normalise), states=request.states)
         with request.places() as self.places:

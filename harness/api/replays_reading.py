@@ -54,6 +54,11 @@ class Source(Protocol):
     def missing(self) -> Missing: ...
 
     @property
+    def suites(self) -> tuple[str, ...]:
+        """What the episodes are of, in the source's words; known once the first has been read."""
+        ...
+
+    @property
     def unread(self) -> tuple[Finding, ...]: ...
 
     def evidence(self) -> Iterator[RecordedEpisode]:
@@ -99,6 +104,10 @@ class ArchiveSource:
     @property
     def identity(self) -> str:
         return self._archive.identity
+
+    @property
+    def suites(self) -> tuple[str, ...]:
+        return tuple(run.suite for run in self._plans.values())
 
     @property
     def missing(self) -> Missing:
@@ -156,6 +165,7 @@ class RunSource:
         row = self.store.run(self.name)
         self.run = self.path = row.run
         self._imported = row.config.extra.get("import")
+        self.suites = (row.config.suite,)
         self.format = str(self._imported["format"]) if isinstance(self._imported, dict) else OWN
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from harness.api.replays import ReplayRequest
+from harness.api.replays import ReplayRequest, completed
 from harness.api.replays_reading import SourceEpisode, source_of
 from harness.records.errors import ConfigError
 from harness.records.replay import Replayed
@@ -18,6 +18,7 @@ _MOST_NAMES = 20_000
 def replay_one(request: ReplayRequest, episode: str, store: SqliteStore | None = None) -> Replayed:
     """The episode of that name (TASK/TRIAL, or a trial's id or the beginning of it), with a digest of the state after
     every call that may have changed it. Raises ArchiveError, ConfigError, EnvironmentFault, StoreError."""
+    request, _ = completed(request, "replay show", store)
     comparison = Comparison(normalisations(request.normalise), states=request.states, digests=True)
     with request.places() as places:
         read = _found(request, episode, store)

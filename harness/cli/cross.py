@@ -34,8 +34,10 @@ environment, or a file of tasks.
 @app.command("cross", epilog=EPILOG)
 def command(
     archives: Annotated[list[str], typer.Argument(help="Archives of recorded episodes; several are several agents.")],
-    environment: Annotated[str, typer.Option(help="NAME@VERSION, or path/to/file.py:name.")],
     graders: Annotated[str, typer.Option(help="Graders, joined by commas; the first is what the others move from.")],
+    environment: Annotated[
+        str, typer.Option(help="NAME@VERSION, path/to/file.py:name, command:… or container:…; by default as shown.")
+    ] = "",
     data: Annotated[str, typer.Option(help="Versions of the task data, joined by commas.")] = "recorded",
     mode: Annotated[str | None, typer.Option(help="Modes, joined by commas; by default the recorded one.")] = None,
     environment_data: Annotated[

@@ -11,7 +11,6 @@ from harness.api.migration import MigrationFormat, MigrationRequest, migrate
 from harness.api.replays import ReplayRequest
 from harness.cli.exits import Exit
 from harness.cli.options import AsJson, print_json
-from harness.records.errors import ConfigError
 from harness.records.migration import MigrationReport
 from harness.report.replays import migration_text
 
@@ -20,7 +19,8 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 EPILOG = """\b
 Examples:
   assay migrate gpt-4o-airline.json.gz --to jsonl --out airline.jsonl
-  assay migrate gpt-4o-airline.json.gz --to jsonl --check --environment airline@v1 --environment-data DATA \\
+  assay migrate gpt-4o-airline.json.gz --to jsonl --check --environment-data DATA
+  assay migrate gpt-4o-airline.json.gz --to atif --check --environment airline@v1 --environment-data DATA \\
       --mode normal --grader tau-bench@718ffa1
 """
 
@@ -33,9 +33,13 @@ def command(
     check: Annotated[
         bool, typer.Option("--check", help="Replay and grade before and after under the same rule, and compare.")
     ] = False,
-    environment: Annotated[str | None, typer.Option(help="Where to replay: NAME@VERSION, or another carrier.")] = None,
-    mode: Annotated[str | None, typer.Option(help="The mode it was recorded in.")] = None,
-    grader: Annotated[str | None, typer.Option(help="The old rule, ID@VERSION.")] = None,
+    environment: Annotated[
+        str, typer.Option(help="Where to replay: NAME@VERSION, or another carrier; by default what the archive shows.")
+    ] = "",
+    mode: Annotated[str, typer.Option(help="The mode it was recorded in; by default what the archive shows.")] = "",
+    grader: Annotated[
+        str | None, typer.Option(help="The old rule, ID@VERSION; by default the one that gives its verdicts again.")
+    ] = None,
     environment_data: Annotated[
         Path | None, typer.Option(envvar="ASSAY_ENVIRONMENT_DATA", help="Folder of the environment's data.")
     ] = None,
@@ -50,10 +54,6 @@ def command(
     """
     checking = None
     if check:
-        if environment is None or mode is None or grader is None:
-            raise ConfigError(
-                "--check replays and grades: it needs --environment, --mode and --grader", remedy="name all three"
-            )
         checking = ReplayRequest(
             archive=archive,
             environment=environment,

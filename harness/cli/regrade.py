@@ -38,7 +38,8 @@ def command(
     data: Annotated[str | None, typer.Option(help="Version of the task data; by default as recorded.")] = None,
     suite: Annotated[str | None, typer.Option(help="Of runs in containers: the suite whose tests count now.")] = None,
     environment: Annotated[
-        str | None, typer.Option(help="NAME@VERSION to replay episodes in; conversations of ours name their own.")
+        str | None,
+        typer.Option(help="NAME@VERSION to replay episodes in; by default what the archive shows, or the tasks name."),
     ] = None,
     environment_data: Annotated[
         Path | None, typer.Option(envvar="ASSAY_ENVIRONMENT_DATA", help="Folder of the environment's data.")

@@ -29,7 +29,8 @@ Examples:
   assay replay gpt-4o-airline.json.gz --environment airline@v1 --environment-data DATA --mode normal
   assay replay gpt-4o-airline.json.gz --environment airline@v1 --environment-data DATA --mode normal \\
       --grader tau-bench@718ffa1
-  assay replay latest --environment recorded --mode recorded
+  assay replay taken_actions.json --restore-ungraded        # says what it took for which option, and why
+  assay replay latest
   assay replay results.json --environment container:IMAGE@sha256:… --mode solo --json
   assay replay show results.json 17/0 --environment airline@tau2 --environment-data DATA --mode normal
 
@@ -51,10 +52,15 @@ class ReplayGroup(TyperGroup):
 app = typer.Typer(cls=ReplayGroup, rich_markup_mode=None, add_completion=False, no_args_is_help=True)
 
 Archive = Annotated[str, typer.Argument(metavar="ARCHIVE|RUN", help="A file, folder or ZIP, or a run of the store.")]
-EnvironmentName = Annotated[str, typer.Option(help="Where to replay; of a run of ours, `recorded` will do.")]
+EnvironmentName = Annotated[
+    str, typer.Option(help="Where to replay, or `recorded` of a run of ours; by default what the archive shows.")
+]
 Mode = Annotated[
     str,
-    typer.Option(help="The mode it was recorded in, held against what the archive says; of a run of ours: recorded."),
+    typer.Option(
+        help="The mode it was recorded in, or `recorded` of a run of ours, held against what the archive says; by"
+        " default what it shows."
+    ),
 ]
 EnvironmentData = Annotated[
     Path | None, typer.Option(envvar="ASSAY_ENVIRONMENT_DATA", help="Folder of the environment's data.")
@@ -91,8 +97,8 @@ def _group() -> None:
 @app.command("run", epilog=EPILOG)
 def run(
     archive: Archive,
-    environment: EnvironmentName,
-    mode: Mode,
+    environment: EnvironmentName = "",
+    mode: Mode = "",
     environment_data: EnvironmentData = None,
     data: Data = "recorded",
     grader: Annotated[str | None, typer.Option(help="ID@VERSION, with +CHOICE as for `assay cross`.")] = None,
@@ -160,8 +166,8 @@ def run(
 def show(
     archive: Archive,
     episode: Annotated[str, typer.Argument(help="TASK/TRIAL, or the trial's id.")],
-    environment: EnvironmentName,
-    mode: Mode,
+    environment: EnvironmentName = "",
+    mode: Mode = "",
     environment_data: EnvironmentData = None,
     data: Data = "recorded",
     normalise: Normalise = "",

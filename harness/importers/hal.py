@@ -15,7 +15,7 @@ from typing import Any
 from harness.importers.attribution import Attribution, Call, Confidence, attribute
 from harness.importers.container import Archive
 from harness.importers.hal_log import ModelLog, read_log
-from harness.importers.hal_sources import executed_of, references_of
+from harness.importers.hal_sources import actions_of, executed_of, references_of
 from harness.importers.json_stream import Every, Member
 from harness.importers.reports import mapping, unread
 from harness.importers.shape import Shape, only_file, shape
@@ -128,8 +128,9 @@ def _read_upload(archive: Archive, name: str, options: ImportOptions) -> Iterato
                 yield unread(member, "an entry needs reward and taken_actions")
             else:
                 calls = log.executed(task) if executed is None else executed.get((task, repeat))
-                reference = _reference(entry) or references.get(task)
-                yield _episode(_Entry("run", task, repeat, entry, reference, calls, log), member)
+                own = mapping(entry.get("task"))
+                definition = own if actions_of(own) is not None else references.get(task, own or None)
+                yield _episode(_Entry("run", task, repeat, entry, definition, calls, log), member)
 
 
 def _run(header: Mapping[str, Any]) -> ArchiveRun:
@@ -161,13 +162,6 @@ def _is_entry(entry: Any) -> bool:
     )
 
 
-def _reference(entry: Mapping[str, Any]) -> list[Call] | None:
-    task = entry.get("task")
-    if not isinstance(task, dict) or not isinstance(task.get("actions"), list):
-        return None
-    return [(str(a.get("name")), a.get("kwargs")) for a in task["actions"] if isinstance(a, dict)]
-
-
 @dataclass(frozen=True)
 class _Entry:
     """One episode with all that is known of it from elsewhere."""
@@ -176,23 +170,27 @@ class _Entry:
     task: str
     repeat: int
     value: Mapping[str, Any]
-    reference: Sequence[Call] | None
+    definition: Mapping[str, Any] | None  # the task: its own, or that of the file of references
     executed: Sequence[Call] | None
     log: ModelLog | None
+
+    @property
+    def reference(self) -> list[Call] | None:
+        return actions_of(self.definition)
 
 
 def _episode(entry: _Entry, member: Member) -> ArchiveEpisode:
     actions = [(str(action["name"]), action.get("kwargs")) for action in entry.value["taken_actions"]]
-    found = attribute(actions, entry.reference or (), entry.executed) if entry.reference is not None else None
+    reference = entry.reference
+    found = attribute(actions, reference, entry.executed) if reference is not None else None
     outcome, reason, detail, reward, grading = _graded(entry.value.get("reward"), found, actions)
-    task = mapping(entry.value.get("task"))
-    definition = dict(task) or ({"actions": [list(call) for call in entry.reference]} if entry.reference else None)
+    task = mapping(entry.definition)
     usage_cost = entry.log.cost(entry.task) if entry.log is not None else None
     times = entry.log.times(entry.task) if entry.log is not None else ("", "")
     flags, doubt, trace = _flags(found), _doubt(found, entry.executed), _trace(found, actions, entry)
     return ArchiveEpisode(
         run=entry.run,
-        task=ArchiveTask(entry.task, text(task.get("instruction")), definition),
+        task=ArchiveTask(entry.task, text(task.get("instruction")), entry.definition),
         source=member.source,
         repeat=entry.repeat,
         outcome=outcome,
@@ -221,9 +219,10 @@ def _doubt(found: Attribution | None, executed: Sequence[Call] | None) -> dict[s
     """Why it is not certain which of the list's calls are the agent's. A model log settles it, also where more than one
     place of the list fits: what the agent did is what was logged."""
     if found is None:
-        return {DOUBT: "the reference is not known: what of the list the grader did cannot be told"}
+        why = "the reference is not known, and so not what of the list the grader did"
+        return {DOUBT: f"{why}: --reference names a file of tasks"}
     if found.confidence is Confidence.AMBIGUOUS and found.grader and executed is None:
-        return {DOUBT: found.why}
+        return {DOUBT: f"{found.why}: --executed names an archive of what the agent did"}
     return {}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from harness.importers.attribution import Call
@@ -11,20 +12,18 @@ from harness.importers.tau_bench import executed
 from harness.records.archive import ArchiveError, ImportOptions
 
 
-def references_of(options: ImportOptions) -> dict[str, list[Call]]:
-    """Reference actions by task id, of a list of tasks or of a tau-bench archive; empty when no file was named."""
+def references_of(options: ImportOptions) -> dict[str, Mapping[str, Any]]:
+    """Tasks with reference actions by id, of a list of tasks or a tau-bench archive; empty when no file was named."""
     if options.reference is None:
         return {}
     archive = Archive(options.reference)
-    found: dict[str, list[Call]] = {}
+    found: dict[str, Mapping[str, Any]] = {}
     for name in archive.names:
         for member in archive.members(name):
             value = mapping(member.value)
             task = mapping(mapping(value.get("info")).get("task")) or value
             if "task_id" in value and isinstance(task.get("actions"), list):
-                found[str(value["task_id"])] = [
-                    (str(a.get("name")), a.get("kwargs")) for a in task["actions"] if isinstance(a, dict)
-                ]
+                found[str(value["task_id"])] = task
     if not found:
         raise ArchiveError(
             "no tasks with reference actions",
@@ -32,6 +31,13 @@ def references_of(options: ImportOptions) -> dict[str, list[Call]]:
             remedy="name a list of {task_id, actions: [{name, kwargs}]}, or a tau-bench archive",
         )
     return found
+
+
+def actions_of(task: Mapping[str, Any] | None) -> list[Call] | None:
+    """A task's reference actions; None where it lists none."""
+    if task is None or not isinstance(task.get("actions"), list):
+        return None
+    return [(str(action.get("name")), action.get("kwargs")) for action in task["actions"] if isinstance(action, dict)]
 
 
 def executed_of(options: ImportOptions) -> dict[tuple[str, int], list[Call]] | None:

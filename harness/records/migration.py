@@ -33,6 +33,7 @@ class MigrationReport(Record):
     unread_after: int = 0
     moved: int = 0
     differences: tuple[MigrationDifference, ...] = ()
+    taken: tuple[str, ...] = ()  # options that were not given: as what they were taken, and the evidence
     notes: tuple[str, ...] = ()
 
     @property

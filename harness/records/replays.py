@@ -125,6 +125,7 @@ class ReplayReport(Record):
     missing: tuple[str, ...] = ()  # episodes that should be there and are not, by name
     at_least: bool = False  # the archive was cut off, and how much more is missing cannot be known
     refused: str = ""  # why none of the archive was replayed: it was recorded in another mode
+    taken: tuple[str, ...] = ()  # options that were not given: as what they were taken, and the evidence
     kept_in: tuple[str, ...] = ()  # runs whose streams have it now
     notes: tuple[str, ...] = ()
 

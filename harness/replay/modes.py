@@ -7,6 +7,7 @@ Words of importers: `normal` and `dual_control` (there is a user; in the second 
 from __future__ import annotations
 
 from harness.records.environment import Capabilities
+from harness.records.errors import ConfigError
 from harness.records.replay import RecordedEpisode
 from harness.records.vocabulary import Actor
 from harness.replay.order import of_interaction
@@ -14,6 +15,23 @@ from harness.replay.order import of_interaction
 NORMAL, DUAL, SOLO = "normal", "dual_control", "solo"
 SPEECH = frozenset({"respond"})  # in tau-bench, what is said is an action too
 _AGENT, _USER = Actor.AGENT.value, Actor.USER.value
+
+
+def mode_of(recorded: RecordedEpisode, capabilities: Capabilities) -> str:
+    """The environment's mode in which an episode was recorded; of an episode that does not say (one in which nothing
+    was done), the only one that there is. Raises ConfigError when it has none like it."""
+    modes = capabilities.modes
+    if recorded.mode is None and len(modes) == 1:
+        return next(iter(modes))
+    for word in (recorded.mode, NORMAL if recorded.mode == DUAL else None):
+        if word in modes:
+            return str(word)
+    raise ConfigError(
+        f"episode {recorded.id} was recorded in mode {recorded.mode or 'unknown'!r}, which is none of"
+        f" {capabilities.environment}'s",
+        place="--mode",
+        remedy=f"name one of {', '.join(modes)}",
+    )
 
 
 def contradiction(episode: RecordedEpisode, capabilities: Capabilities, mode: str) -> str:

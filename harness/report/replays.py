@@ -29,6 +29,7 @@ def replay_text(report: ReplayReport, *, every: bool = False) -> str:
     data = f", data {header.data}" if header.data else ""
     lines = [
         f"{header.path}: {report.read} of {_planned(report)} planned episodes read ({header.format})",
+        *(f"taken: {one_line(note)}" for note in report.taken),
         *_missing(report),
         f"replayed in {header.environment}{data}, mode {header.mode}: {report.replayed} valid",
         *_compared(counts, report.rules),
@@ -186,6 +187,7 @@ def _cut(text: str, width: int) -> str:
 def migration_text(report: MigrationReport, *, every: bool = False) -> str:
     """What was written, and what the conversion changed."""
     lines = [f"{report.path}: {report.format} to {report.to}"]
+    lines += [f"taken: {one_line(note)}" for note in report.taken]
     lines += [f"written: {path}" for path in report.written]
     lines += [f"note: {one_line(note)}" for note in report.notes]
     if not report.checked:

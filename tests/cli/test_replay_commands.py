@@ -130,9 +130,10 @@ def test_replaying_twice_flags_what_is_declared_not_to_be_deterministic(tmp_path
     assert "not deterministic: 1 episode, the first t/0: step 2: dice is not deterministic" in ended.out
 
 
-def test_restoring_needs_a_grader_and_says_what_it_rests_on(tmp_path: Path) -> None:
+def test_restoring_says_what_it_rests_on(tmp_path: Path) -> None:
     path = archive(tmp_path / "results.json", *[usual()] * 4, rewards=(1.0, 1.0, 1.0, None))
-    assert replay(path, "--restore-ungraded").code == 2
+    taken = replay(path, "--restore-ungraded", "--json").json["taken"]
+    assert taken[0].startswith("--grader tau2@1.0+without-end: it gives 3 of 3 recorded verdicts again")
     report = replay(path, "--restore-ungraded", *GRADER, "--json").json
     assert report["restored"]["restored"] == 0
     assert report["episodes"][3]["restored"] is None

@@ -131,7 +131,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_kept(tmp_path: Path,
     for fields, fault, words in (
         ({"grader": None}, ConfigError, "no grader"),
         ({"grader": "tau-bench@9"}, ConfigError, "did you mean"),
-        ({"environment": None}, ConfigError, "does not say in which environment"),
+        ({"environment": None}, ConfigError, "it does not lie beside the archive, and no folder is named"),
         ({"mode": "group"}, EnvironmentFault, "no mode 'group'"),
         ({"data": "nowhere"}, ConfigError, "no file"),
         ({"suite": "tasks"}, ConfigError, "--data"),
