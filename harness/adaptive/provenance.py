@@ -30,6 +30,9 @@ class Provenance:
     `inference` is "variational", "map" or "none" (no fit). `effective_runs` is Σ of the runs' weights (recency), at
     most `n_runs`.
 
+    `drift_sd`: how far the difficulty of an item moves in 30 days, a standard deviation in logits; 0 where items stand
+    still. Items are as they are after `last_date`, and before it they were otherwise.
+
     `history_sha256` is `Responses.sha256` ("" without one); `first_date` and `last_date` are "" where
     unknown. `held_out`: item → why it was kept out of the fit (its parameters are prior-only, see
     `calibrate`). `flagged`: item → what looks wrong with it though it was fitted. `dimension_scores`:
@@ -43,6 +46,7 @@ class Provenance:
     n_runs: int
     inference: str = "none"
     effective_runs: float = 0.0
+    drift_sd: float = 0.0
     history_sha256: str = ""
     first_date: str = ""
     last_date: str = ""

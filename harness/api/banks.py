@@ -35,6 +35,7 @@ def calibrate_history(request: CalibrationRequest) -> Bank:
         priors=_priors(request.prior),
         window_days=request.window_days,
         half_life_days=request.half_life_days,
+        drift=request.drift,
     )
     start = None if request.start is None else load_bank(request.start)
     bank = bank_of(history, settings, start, tested=request.backtest)

@@ -37,6 +37,7 @@ class CalibrationRequest(Record):
     prior: dict[str, float] = {}
     window_days: float | None = Field(default=None, gt=0)  # only runs this close to the last one
     half_life_days: float | None = Field(default=None, gt=0)  # a run this much older weighs half
+    drift: float | Literal["auto"] = 0.0  # how far items move: logits (sd) in 30 days, or as far as the history says
     start: str | None = None
     backtest: bool = False  # which policy, model and random share would have done best on past agents
 

@@ -21,7 +21,7 @@ Examples:
   assay export latest --out runs.csv
   assay calibrate runs.csv --out bank.npz
   assay calibrate 2024.csv 2025.csv.gz --out bank.npz --half-life 8w --dims 3
-  assay calibrate runs.csv --out new.npz --start bank.npz
+  assay calibrate runs.csv --out new.npz --start bank.npz --drift auto
 """
 _DAYS = {"d": 1.0, "w": 7.0}
 
@@ -33,6 +33,9 @@ def calibrate(
     dims: Annotated[str, typer.Option(help="Abilities: a number, rasch, or auto (by held-out likelihood).")] = "auto",
     window: Annotated[str | None, typer.Option(help="Only runs this close to the last one: 28d, 4w.")] = None,
     half_life: Annotated[str | None, typer.Option(help="A run this much older weighs half: 30d, 8w.")] = None,
+    drift: Annotated[
+        str, typer.Option(help="How far tasks' difficulties move: auto (as the history says), or logits in 30 days.")
+    ] = "0",
     start: Annotated[Path | None, typer.Option(help="The last bank: the fit goes on from it, in its axes.")] = None,
     method: Annotated[
         str, typer.Option(help="variational (items with a posterior, priors learnt) or map (the joint maximum).")
@@ -57,6 +60,7 @@ def calibrate(
         prior=dict(_prior(text) for text in prior or ()),
         window_days=None if window is None else days(window, "--window"),
         half_life_days=None if half_life is None else days(half_life, "--half-life"),
+        drift=_drift(drift),
         start=None if start is None else str(start),
         backtest=backtest,
     )
@@ -93,6 +97,14 @@ def _dims(text: str) -> int | Literal["auto", "rasch"]:
     if text.isdecimal() and int(text) > 0:
         return int(text)
     raise ConfigError(f"--dims {text!r} is not a number of abilities", remedy="give 1 or more, rasch, or auto")
+
+
+def _drift(text: str) -> float | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    if text.replace(".", "", 1).isdecimal():
+        return float(text)
+    raise ConfigError(f"--drift {text!r} is not how far items move", remedy="give auto, or logits in 30 days: 0.8")
 
 
 def _method(text: str) -> Literal["variational", "map"]:

@@ -70,6 +70,17 @@ def test_every_option_reaches_the_fit(history: Path, bank: Path, tmp_path: Path)
     assert "20 runs more than 35 days before the latest left out" in ended.out
 
 
+def test_items_may_move_as_far_as_the_history_says(history: Path, tmp_path: Path) -> None:
+    out = tmp_path / "bank.npz"
+    asked = assay("calibrate", history, "--out", out, "--dims", 1, "--drift", "auto", "--no-backtest")
+    assert asked.code == 0, asked.err
+    assert "items that move predict hidden outcomes no better beyond chance: they are held still" in asked.out
+    given = assay("calibrate", history, "--out", out, "--dims", 1, "--drift", "0.5", "--no-backtest")
+    assert load_bank(out).provenance.drift_sd == 0.5
+    assert "difficulties move by 0.5 logits (sd) in 30 days" in given.out
+    assert "items are as of 2025-04-15" in given.out
+
+
 def test_a_file_with_a_fault_is_exit_2_with_its_line(tmp_path: Path) -> None:
     bad = tmp_path / "bad.csv"
     bad.write_text("agent,task,outcome\na,t,1\na,u,maybe\n")
@@ -86,6 +97,7 @@ def test_a_file_with_a_fault_is_exit_2_with_its_line(tmp_path: Path) -> None:
         (("--dims", "many"), "--dims 'many'"),
         (("--method", "least-squares"), "--method 'least-squares'"),
         (("--prior", "sd"), "--prior 'sd' is not NAME=SD"),
+        (("--drift", "much"), "--drift 'much' is not how far items move"),
         (("--window", "soon"), "'soon' is not a span of time"),
         (("--out", "/nowhere/bank.npz"), "/nowhere: there is no such folder"),
     ],

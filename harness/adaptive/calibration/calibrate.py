@@ -32,6 +32,7 @@ from harness.adaptive.calibration.ability_prior import coming, past_abilities
 from harness.adaptive.calibration.appraise_fit import report_fit
 from harness.adaptive.calibration.candidate import Fitted, fit_candidate
 from harness.adaptive.calibration.cells import Cells, Counts
+from harness.adaptive.calibration.drift_choice import DriftChoice, Trial, choose_drift, fit_walking, most_periods, sd_of
 from harness.adaptive.calibration.item_prior import ItemPrior
 from harness.adaptive.calibration.items import REVERSED, item_covariance, not_estimable, reversed_items
 from harness.adaptive.calibration.likelihood import Parameters
@@ -50,9 +51,11 @@ from harness.adaptive.calibration.model_choice import (
 from harness.adaptive.calibration.orientation import canonical_axes, canonical_posterior, orientation
 from harness.adaptive.calibration.posterior import Posterior
 from harness.adaptive.calibration.recency import run_weights
-from harness.adaptive.calibration.settings import CalibrationSettings, Candidate, Dims, Method
+from harness.adaptive.calibration.settings import DRIFT_DAYS, CalibrationSettings, Candidate, Dims, Method
 from harness.adaptive.calibration.sparse import SparseResponses, counts_of
+from harness.adaptive.calibration.timeline import Timeline, timeline_of
 from harness.adaptive.calibration.variational import settle_runs
+from harness.adaptive.errors import CalibrationError
 from harness.adaptive.provenance import Provenance
 from harness.adaptive.responses import Responses
 
@@ -91,17 +94,22 @@ class _History:
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """The model to fit, its start, and the candidates that were scored on the `hidden` cells (none if not needed)."""
+    """The model to fit, its start, and the candidates that were scored on the `hidden` cells (none if not needed);
+    `drift` where items are best let move.
+    """
 
     dims: Candidate
     kinds: int
     first: Posterior | None
     scored: tuple[Scored, ...]
     hidden: Counts
+    drift: DriftChoice | None = None
 
     @property
     def probability(self) -> FloatArray | None:
         """What the chosen model says of the hidden cells, (h,)."""
+        if self.drift is not None:
+            return self.drift.scored.probability
         return next((one.probability for one in self.scored if one.dims == self.dims), None)
 
 
@@ -113,7 +121,8 @@ def calibrate(
     """Fit a bank to `responses`; deterministic given all three. Time O(iterations · cells · d²).
 
     From a `start` (the last calibration, or its bank) the same optimum is reached within tolerance in fewer
-    iterations; with dims = "auto" its d is kept, so choose d anew by calibrating without one.
+    iterations; with dims = "auto" its d is kept, so choose d anew by calibrating without one. With `settings.drift`
+    the bank has items as they are after the latest run; other models are then not kept beside it.
 
     Raises
     ------
@@ -128,17 +137,19 @@ def calibrate(
         return Calibration(bank, (), np.zeros((0, 1)), np.zeros((0, 1, 1)), 0.0, float("nan"))
     candidates = _candidates(history, settings, start, notes)
     first = None if start is None else _from_start(history, start, candidates[0])
-    choice = _choose(history, candidates, settings, first)
-    fitted = fit_candidate(history.counts, choice.dims, replace(settings, kinds=choice.kinds), choice.first)
+    timeline = _timeline(history, settings, notes)
+    choice = _choose(history, candidates, settings, first, timeline, _drift_of(start))
+    fitted, drift_sd = _fit(history, choice, settings, timeline, notes)
     if fitted.posterior.prior.kinds > 1:
         told = int((fitted.posterior.prior.weight >= _LEAST_WEIGHT).sum())
         notes.append(f"items are drawn towards {told} kinds of their own, which predicts hidden outcomes better")
     calibration = _assemble(history, fitted, responses.sha256, settings, tuple(notes))
     bank = calibration.bank
+    bank = replace(bank, provenance=replace(bank.provenance, drift_sd=drift_sd))
     if len(candidates) > 1 and choice.scored:
         scores = mean_scores(choice.scored, choice.hidden)
         bank = replace(bank, provenance=replace(bank.provenance, dimension_scores=scores))
-        if settings.average:
+        if settings.average and choice.drift is None:
             bank = replace(bank, alternatives=_alternatives(history, choice, settings))
     if settings.report:
         report = report_fit(history.counts, history.item_ids, fitted, choice.hidden, choice.probability)
@@ -184,23 +195,72 @@ def _candidates(
     return allowed_candidates(settings, n_runs)
 
 
+def _drift_of(start: Calibration | Bank | None) -> float:
+    """`Provenance.drift_sd` of a start, 0 without one."""
+    if start is None:
+        return 0.0
+    return (start if isinstance(start, Bank) else start.bank).provenance.drift_sd
+
+
+def _timeline(history: _History, settings: CalibrationSettings, notes: list[str]) -> Timeline | None:
+    """When the runs were made, if items may move; None if not, or "auto" cannot know."""
+    if settings.drift == 0:
+        return None
+    richest = max((dims for dims in (settings.dims, *settings.candidates) if isinstance(dims, int)), default=1)
+    timeline = timeline_of(history.dates, most_periods(len(history.item_ids), richest))
+    if timeline is None and settings.drift != "auto":
+        raise CalibrationError(
+            "not every run has a date, or all have the same", place="drift", remedy="Date the runs, or leave drift out"
+        )
+    if timeline is None:
+        notes.append("whether items drift was not asked: not every run has a date, or all have the same")
+    return timeline
+
+
+def _fit(
+    history: _History, choice: _Choice, settings: CalibrationSettings, timeline: Timeline | None, notes: list[str]
+) -> tuple[Fitted, float]:
+    """The chosen model on all cells, and how far its items move (`Provenance.drift_sd`)."""
+    if choice.drift is not None and timeline is not None:
+        walk, start = choice.drift.variance_per_day, choice.drift.scored.fitted
+        notes.append(choice.drift.note(max(history.dates)))
+        return fit_walking(history.counts, timeline, walk, start, settings), sd_of(walk)
+    if timeline is not None and settings.drift == "auto":
+        notes.append("items that move predict hidden outcomes no better beyond chance: they are held still")
+    still = fit_candidate(history.counts, choice.dims, replace(settings, kinds=choice.kinds), choice.first)
+    if timeline is None or settings.drift == "auto":
+        return still, 0.0
+    return fit_walking(history.counts, timeline, settings.drift**2 / DRIFT_DAYS, still, settings), settings.drift
+
+
 def _choose(
-    history: _History, candidates: list[Candidate], settings: CalibrationSettings, first: Posterior | None
+    history: _History,
+    candidates: list[Candidate],
+    settings: CalibrationSettings,
+    first: Posterior | None,
+    timeline: Timeline | None,
+    guess: float,
 ) -> _Choice:
     """The model to fit and where to start it, by the cells hidden from `_Choice.scored`."""
     hide = hidden_cells(history.counts, history.run_ids, history.item_ids, settings.seed, settings.held_out_share)
     shown, hidden = history.counts.where(~hide), history.counts.where(hide)
     nothing_to_choose = len(candidates) == 1 and not may_tell_kinds(candidates[0], settings)
-    if not hide.any() or (nothing_to_choose and not settings.report):
+    asked = timeline is not None and settings.drift == "auto"
+    if not hide.any() or (nothing_to_choose and not settings.report and not asked):
         return _Choice(candidates[0], 1, first, (), hidden)
     scored: list[Scored] = []
     for dims in candidates:
         scored.append(score_candidate(shown, hidden, dims, settings, first))
         if gone_too_far([one.by_run for one in scored]):
             break
-    chosen = scored[simplest_within_one_error([one.by_run for one in scored])]
+    at = simplest_within_one_error([one.by_run for one in scored])
+    chosen = scored[at]
     start = first if first is not None else chosen.plain
-    return _Choice(chosen.dims, chosen.kinds, start, tuple(scored), hidden)
+    choice = _Choice(chosen.dims, chosen.kinds, start, tuple(scored), hidden)
+    if timeline is None:
+        return choice
+    drift = choose_drift(Trial(shown, hidden, timeline, settings, guess), scored, at)
+    return choice if drift is None else replace(choice, dims=drift.scored.dims, drift=drift)
 
 
 def _assemble(

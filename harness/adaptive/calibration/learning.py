@@ -109,6 +109,11 @@ def _joined(loading: FloatArray, slope: FloatArray, residual: float) -> FloatArr
 
 def fold_runs(now: Posterior, hyperprior: Hyperprior, rasch: bool) -> Posterior:
     """`now` with the mean and the covariance of the runs folded into the items (`variational`: L and m̄)."""
+    return now.change_axes(*run_scale(now, hyperprior, rasch))
+
+
+def run_scale(now: Posterior, hyperprior: Hyperprior, rasch: bool) -> tuple[FloatArray, FloatArray]:
+    """L (d, d) and m̄ (d,)."""
     n_runs, d = now.theta.shape
     shift = now.theta.mean(axis=0)
     off = now.theta - shift
@@ -121,4 +126,4 @@ def fold_runs(now: Posterior, hyperprior: Hyperprior, rasch: bool) -> Posterior:
     size, axes = np.linalg.eigh((square + square.T) / 2.0)
     if float(np.mean(now.item[:, :d] ** 2) * d) > _STEEPEST**2:
         size = np.minimum(size, 1.0)
-    return now.change_axes((axes * np.sqrt(size)) @ axes.T, shift)
+    return (axes * np.sqrt(size)) @ axes.T, shift

@@ -70,10 +70,10 @@ def score_candidate(
     """
     rough = replace(settings, tolerance=ROUGH * settings.tolerance)
     fitted = fit_candidate(shown, dims, replace(rough, kinds=1), start)
-    plain = _scored(hidden, dims, fitted, fitted.posterior)
+    plain = scored_on(hidden, dims, fitted, fitted.posterior)
     if not may_tell_kinds(dims, settings):
         return plain
-    mixed = _scored(hidden, dims, fit_candidate(shown, dims, rough, fitted.posterior), fitted.posterior)
+    mixed = scored_on(hidden, dims, fit_candidate(shown, dims, rough, fitted.posterior), fitted.posterior)
     return (plain, mixed)[simplest_within_one_error([plain.by_run, mixed.by_run])]
 
 
@@ -82,7 +82,8 @@ def may_tell_kinds(dims: Candidate, settings: CalibrationSettings) -> bool:
     return settings.method == "variational" and settings.kinds > 1 and dims != "rasch" and dims > 1
 
 
-def _scored(hidden: Counts, dims: Candidate, fitted: Fitted, plain: Posterior) -> Scored:
+def scored_on(hidden: Counts, dims: Candidate, fitted: Fitted, plain: Posterior) -> Scored:
+    """What `fitted` says of the hidden cells."""
     cells = hidden.sparse_cells()
     probability = [fitted.probability(block) for block in cells.blocks]
     by_run = log_likelihood(fitted, cells)

@@ -38,13 +38,18 @@ def run_weights(dates: Sequence[str], half_life_days: float | None, window_days:
             place="half_life_days, window_days",
             remedy="Give the runs dates, or weigh them all alike",
         )
-    days = np.array([_day(dates[position]) for position in known])
+    days = days_of([dates[position] for position in known])
     age = days.max() - days
     if half_life_days is not None:
         weight[known] = 2.0 ** (-age / half_life_days)
     if window_days is not None:
         weight[np.array(known)[age > window_days]] = 0.0
     return weight
+
+
+def days_of(dates: Sequence[str]) -> FloatArray:
+    """ISO dates or times as days, (R,). Raises CalibrationError on one that is not ISO."""
+    return np.array([_day(date) for date in dates])
 
 
 def _day(date: str) -> float:

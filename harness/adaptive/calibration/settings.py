@@ -11,6 +11,7 @@ from harness.adaptive.errors import CalibrationError
 Dims = int | Literal["auto", "rasch"]
 Candidate = int | Literal["rasch"]
 Method = Literal["variational", "map"]
+DRIFT_DAYS = 30.0
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,10 @@ class CalibrationSettings:
     `report`: judge the fit (`FitReport`, kept in the bank); this takes a second, rougher fit without the hidden cells.
     `half_life_days` halves the weight of a run for every so many days before the latest run; `window_days` leaves out
     runs further back. Runs without a date weigh 1 and stay in.
+    `drift`: how far the difficulty of an item walks in `DRIFT_DAYS` days, a standard deviation in logits; the bank has
+    items as they are after the latest run (`drifting`). "auto": as far as hidden cells say, not at all where they do
+    not say so (`drift_choice`); 0: not at all. Variational only; needs dated runs, "auto" does without where there
+    are none.
     `tolerance` is on the gradient in units of posterior standard deviation; a fit has converged within a small multiple
     of it, which the bank states (`Convergence`).
     """
@@ -46,6 +51,7 @@ class CalibrationSettings:
     report: bool = True
     half_life_days: float | None = None
     window_days: float | None = None
+    drift: float | Literal["auto"] = 0.0
 
     def __post_init__(self) -> None:
         for dims in (self.dims, *self.candidates):
@@ -58,6 +64,12 @@ class CalibrationSettings:
                 f"{self.held_out_share}, {self.max_iterations}, {self.tolerance}",
                 place="held_out_share, max_iterations, tolerance",
                 remedy="Give a share in (0, 1), at least one iteration and a tolerance above 0",
+            )
+        if isinstance(self.drift, int | float) and not 0 <= self.drift < float("inf"):
+            raise CalibrationError(f"{self.drift}", place="drift", remedy="Give logits in 30 days, 0 or 'auto'")
+        if self.drift != 0 and self.method != "variational":
+            raise CalibrationError(
+                "items that move need method 'variational'", place="drift", remedy="Leave one of the two out"
             )
         if self.kinds < 1:
             raise CalibrationError(f"{self.kinds} kinds of items", place="kinds", remedy="Give at least 1")

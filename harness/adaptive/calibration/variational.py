@@ -78,7 +78,7 @@ class VariationalFit:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class Rows:
     """Gaussians of n rows on their way: `mean` (n, q), `covariance` (n, q, q), `damping` (n,) in (0, 1], the last
     `direction` (n, q), and the `steepest` slope met, in units of conditional standard deviations."""
 
@@ -88,8 +88,13 @@ class _Rows:
     direction: FloatArray
     steepest: float = 0.0
 
-    def part(self, rows: slice) -> _Rows:
-        return _Rows(self.mean[rows], self.covariance[rows], self.damping[rows], self.direction[rows])
+    @classmethod
+    def at_rest(cls, mean: FloatArray, covariance: FloatArray) -> Rows:
+        """Before the first step."""
+        return cls(mean, covariance, np.ones(len(mean)), np.zeros_like(mean))
+
+    def part(self, rows: slice) -> Rows:
+        return Rows(self.mean[rows], self.covariance[rows], self.damping[rows], self.direction[rows])
 
 
 def fit_variational(
@@ -128,12 +133,12 @@ def _one_kind(now: Posterior) -> Posterior:
 
 
 def _iterate(cells: Cells, now: Posterior, rasch: bool, settings: VariationalSettings) -> VariationalFit:
-    runs = _Rows(now.theta, now.theta_covariance, np.ones(cells.n_runs), np.zeros_like(now.theta))
-    items = _Rows(now.item, now.item_covariance, np.ones(cells.n_items), np.zeros_like(now.item))
+    runs = Rows.at_rest(now.theta, now.theta_covariance)
+    items = Rows.at_rest(now.item, now.item_covariance)
     iterations, steepest = 0, float("inf")
     while iterations < settings.max_iterations and not steepest <= settings.tolerance:
         iterations += 1
-        runs, precision, linear = _run_pass(cells, now, runs)
+        runs, precision, linear = run_pass(cells, now, runs)
         items = _item_step(now, precision, linear, items, rasch)
         moved = replace(
             now,
@@ -149,9 +154,9 @@ def _iterate(cells: Cells, now: Posterior, rasch: bool, settings: VariationalSet
 
 def settle_runs(cells: Cells, now: Posterior, passes: int = 6) -> Posterior:
     """`now` with the runs moved to what these items say of them, items held fixed; for starting from a bank."""
-    runs = _Rows(now.theta, now.theta_covariance, np.ones(cells.n_runs), np.zeros_like(now.theta))
+    runs = Rows.at_rest(now.theta, now.theta_covariance)
     for _ in range(passes):
-        runs = _run_pass(cells, now, runs)[0]
+        runs = run_pass(cells, now, runs)[0]
         now = replace(now, theta=runs.mean, theta_covariance=runs.covariance)
     return now
 
@@ -171,12 +176,12 @@ def _from_data(cells: Cells, d: int, rasch: bool) -> Posterior:
     return Posterior(theta, run_covariance, item, item_covariance, ItemPrior.gaussian(prior_mean, prior_covariance))
 
 
-def _run_pass(cells: Cells, now: Posterior, runs: _Rows) -> tuple[_Rows, FloatArray, FloatArray]:
+def run_pass(cells: Cells, now: Posterior, runs: Rows) -> tuple[Rows, FloatArray, FloatArray]:
     """All runs moved once, and of the items Σ_r n w E[xxᵀ] (as features) and Σ_r (k − n p̄ + n w z̄) x̄."""
     item_features = moment_features(now.item, now.item_covariance, twice=True)
     loading_features = _loading_features(now)
     precision, linear = np.zeros_like(item_features), np.zeros_like(now.item)
-    parts: list[_Rows] = []
+    parts: list[Rows] = []
     for block in cells.blocks:
         pull, weight = _cell_terms(block, now, item_features)
         before = replace(runs.part(block.rows), mean=now.theta[block.rows], covariance=now.theta_covariance[block.rows])
@@ -185,7 +190,7 @@ def _run_pass(cells: Cells, now: Posterior, runs: _Rows) -> tuple[_Rows, FloatAr
         precision += block.by_item(weight, moment_features(x, padded_covariance(part.covariance), twice=False))
         linear += block.by_item(pull, x)
         parts.append(part)
-    gathered = _Rows(
+    gathered = Rows(
         mean=np.concatenate([part.mean for part in parts]),
         covariance=np.concatenate([part.covariance for part in parts]),
         damping=np.concatenate([part.damping for part in parts]),
@@ -232,7 +237,7 @@ def _run_equations(
     return precision, block.by_run(pull, now.item[:, :d]) + sums[:, triangle:]
 
 
-def _item_step(now: Posterior, precision: FloatArray, linear: FloatArray, items: _Rows, rasch: bool) -> _Rows:
+def _item_step(now: Posterior, precision: FloatArray, linear: FloatArray, items: Rows, rasch: bool) -> Rows:
     """All items moved once; under Rasch only β moves and α counts as known."""
     prior_precision, prior_linear = now.prior.pulls(now.item, now.item_covariance)
     before = replace(items, mean=now.item, covariance=now.item_covariance)
@@ -258,7 +263,7 @@ def _item_step(now: Posterior, precision: FloatArray, linear: FloatArray, items:
     )
 
 
-def _newton(before: _Rows, precision: FloatArray, linear: FloatArray) -> _Rows:
+def _newton(before: Rows, precision: FloatArray, linear: FloatArray) -> Rows:
     """Towards mean = precision⁻¹ linear and covariance = precision⁻¹, n rows at once.
 
     A step is at most 1 long. A row whose steps turn back (an item passed by all but one run can jump across its
@@ -276,7 +281,7 @@ def _newton(before: _Rows, precision: FloatArray, linear: FloatArray) -> _Rows:
         share = damping[slow, None, None]
         precision[slow] = share * precision[slow] + (1.0 - share) * np.linalg.inv(before.covariance[slow])
     covariance = np.linalg.inv(precision)
-    return _Rows(
+    return Rows(
         mean=before.mean + damping[:, None] * step,
         covariance=(covariance + covariance.transpose(0, 2, 1)) / 2.0,
         damping=damping,

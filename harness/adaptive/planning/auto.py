@@ -104,7 +104,8 @@ def _labels(reference: str, n_runs: int, settings: PlanningSettings) -> list[str
 
 def _fit(label: str, calibration: CalibrationSettings) -> Fit:
     dims: Candidate = "rasch" if label == "rasch" else int(label)
-    own = replace(calibration, dims=dims, report=False)
+    # Tested agents are of all dates, and items as they are now would be held against what they were.
+    own = replace(calibration, dims=dims, report=False, drift=0.0)
 
     def fit(history: Responses) -> Bank:
         return calibrate(history, own).bank
