@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.api.archive_gaps import Missing
 from harness.api.crosses_reading import LABEL
+from harness.records.archive import TRACE, Trace
 from harness.records.errors import StoreError
+from harness.records.event import Event
 from harness.records.replay import RecordedEpisode
 from harness.records.run import TrialRow
 from harness.records.trial import TrialPlan
+from harness.replay.order import end_of
 from harness.replay.recorded import ONLY_RUN, SOURCE, definition_of, from_import
 from harness.runner.episodes import episode_of
 from harness.store.sqlite import SqliteStore
+from harness.store.verify import Problem, verify_trial
 
 
 @dataclass(frozen=True)
@@ -32,13 +36,15 @@ class StoredEpisode:
 
 
 def stored_episode(store: SqliteStore, trial: TrialRow) -> StoredEpisode:
-    """The episode of a finished trial. Raises StoreError, also for a trial that holds none."""
+    """The episode of a finished trial, its stream verified. Raises StoreError, also for a trial that holds none."""
     plan = store.planned(trial.trial)
     events = tuple(store.events(trial.trial))
     head = events[-1].hash if events else ""
+    damage = next(iter(verify_trial(store, trial.trial).problems), None)
     if plan.task.conversation is not None:
         grader = next((str(event.payload.get("grader", "")) for event in events if event.kind == "grade"), "")
-        return StoredEpisode(trial, plan, episode_of(plan, events, store.blob), head, grader)
+        episode = _held(events, lambda some: episode_of(plan, some, store.blob), damage)
+        return StoredEpisode(trial, plan, episode, head, grader)
     source = next((event for event in events if event.kind == SOURCE), None)
     if source is None:
         raise StoreError(
@@ -46,10 +52,23 @@ def stored_episode(store: SqliteStore, trial: TrialRow) -> StoredEpisode:
             remedy="a trial in a container is graded again by `assay regrade RUN`, without --environment",
         )
     format = str(store.run(trial.run).config.extra.get("import", {}).get("format", ""))
-    episode = from_import(plan, events, format, store.blob)
+    episode = _held(events, lambda some: from_import(plan, some, format, store.blob), damage)
     wrong = next((found for found in source.payload.get("findings", ()) if found["rule"].startswith(LABEL)), None)
     label, proposed = ("", "") if wrong is None else (wrong["what"], str(wrong["proposal"].get("task_id", "")))
     return StoredEpisode(trial, plan, episode, head, "", label, proposed)
+
+
+def _held(
+    events: Sequence[Event], read: Callable[[Sequence[Event]], RecordedEpisode], damage: Problem | None
+) -> RecordedEpisode:
+    """The episode in a stream, with what does not hold of the stream at the step that it comes before."""
+    episode = read(events)
+    if damage is None:
+        return episode
+    before = [event for event in events if damage.seq is not None and event.seq < damage.seq]
+    at = len(read(before).steps) if before else end_of(episode.steps)
+    trace = Trace(by=("chain",), broken=(at, f"its stream does not verify: {damage}"))
+    return replace(episode, stated={**episode.stated, TRACE: trace.plain()})
 
 
 def relabelled(stored: StoredEpisode, definitions: dict[str, Any]) -> StoredEpisode:
