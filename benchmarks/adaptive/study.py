@@ -54,10 +54,13 @@ DEFAULT = arm("vb", PassRate(), Hybrid(0.0), label="pass_rate")  # what the side
 
 @dataclass(frozen=True)
 class Plan:
-    """`tested` runs of the second half of each lineage, evenly spread: all of it."""
+    """Of the second half of each lineage `tested` runs, all of them, are tested in the plain regime; in the others, and
+    in most side experiments, `tested_elsewhere`, evenly spread.
+    """
 
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
     tested: int = PLAIN.n_runs - PLAIN.n_runs // 2
+    tested_elsewhere: int = 96
     shape: Shape = PLAIN
     grid: tuple[int, ...] = GRID
 
@@ -71,7 +74,9 @@ class Plan:
         return tuple(k for k in checkpoints if k < self.shape.n_items)
 
 
-QUICK = Plan(seeds=(1,), tested=24, shape=Shape(n_runs=120, n_items=150, days=52), grid=(25, 50, 100))
+QUICK = Plan(
+    seeds=(1,), tested=24, tested_elsewhere=24, shape=Shape(n_runs=120, n_items=150, days=52), grid=(25, 50, 100)
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,17 +120,18 @@ def methods_for(regime: str) -> tuple[Method, ...]:
 def regime_part(regime: str, seed: int, plan: Plan) -> Part:
     """Every method in one regime of one seed."""
     lineage = simulate_regime(regime, seed, plan.shape)
-    fold = simulated_fold(lineage, range(plan.half), evenly(plan.half, plan.shape.n_runs, plan.tested))
+    tested = plan.tested if regime == "plain" else plan.tested_elsewhere
+    fold = simulated_fold(lineage, range(plan.half), evenly(plan.half, plan.shape.n_runs, tested))
     return Part(regime, seed, evaluate(fold, methods_for(regime), plan.fits(plan.grid)), fold.units)
 
 
 def experiment_part(name: str, seed: int, plan: Plan) -> Part:
     """One side experiment on one lineage."""
-    fewer, ks = max(12, plan.tested // 2), plan.fits(BUDGETS)
+    fewer, ks = max(12, plan.tested_elsewhere // 2), plan.fits(BUDGETS)
     lineage = simulate_regime("plain", seed, plan.shape)
     found: dict[Any, Scores]
     if name == "caching":
-        fraction, value, truth = experiments.caching(lineage, plan.half, plan.tested)
+        fraction, value, truth = experiments.caching(lineage, plan.half, plan.tested_elsewhere)
         nothing = np.full(value.shape, np.nan)
         found = {"cache": Scores(value, fraction, nothing, np.abs(value - truth[:, None]), truth)}
     elif name == "windows":
@@ -133,7 +139,7 @@ def experiment_part(name: str, seed: int, plan: Plan) -> Part:
     elif name == "history sizes":
         found = experiments.history_sizes(lineage, plan.half, fewer, ks, (DEFAULT, auto))
     elif name == "transfer":
-        found = experiments.transfer(seed, plan.tested, plan.fits(plan.grid), DEFAULT)
+        found = experiments.transfer(seed, plan.tested_elsewhere, plan.fits(plan.grid), DEFAULT)
     elif name == "limits":
         found = dict(limits(lineage, plan.shape, plan.tested, plan.fits(plan.grid)))
     elif name == "rolling":
