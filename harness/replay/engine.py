@@ -77,9 +77,9 @@ def replay_episode(
             run.carry_out(session)
         run.reference(environment)
     except EnvironmentFault as fault:
-        run.problem(run.at, Invalid.UNREACHABLE, str(fault))
+        run.failed(str(fault))
     except Exception as error:  # noqa: BLE001  # a plug-in may raise anything
-        run.problem(run.at, Invalid.UNREACHABLE, f"the environment raised {type(error).__name__}: {error}")
+        run.failed(f"the environment raised {type(error).__name__}: {error}")
     return run.replayed()
 
 
@@ -97,6 +97,7 @@ class _Run:
     end_state: str | None = None
     checkpoints: int = 0
     checkpoints_same: int = 0
+    fault: str = ""
     trace: Trace = field(init=False)
     _problems: list[tuple[int, int, str]] = field(default_factory=list)
 
@@ -105,6 +106,11 @@ class _Run:
 
     def problem(self, at: int, what: Invalid, detail: str) -> None:
         self._problems.append((at, _FIRST.index(what), detail))
+
+    def failed(self, why: str) -> None:
+        """The environment did, at this step: what is told first may be something else, but this is told too."""
+        self.problem(self.at, Invalid.UNREACHABLE, why)
+        self.fault = f"the environment failed at step {self.at}: {why}"
 
     def carry_out(self, session: EnvironmentSession) -> None:
         """Every call of the interaction. Raises EnvironmentFault."""
@@ -158,8 +164,10 @@ class _Run:
         if spec is not None and not spec.deterministic and compared.match is Match.KEY:
             compared = self._not_deterministic(compared, writes=spec.writes, state_known=state_known)
         missing = answer.missing and compared.match not in (Match.SAME, Match.COSMETIC)
-        if missing and recorded is not None:
-            self.problem(index, Invalid.TOOL, f"there is no tool {call.name} for the {call.actor.value} in this mode")
+        if missing:
+            unknown = "" if recorded is not None else ", and no recorded answer says that it was refused"
+            what = f"there is no tool {call.name} for the {call.actor.value} in this mode{unknown}"
+            self.problem(index, Invalid.TOOL, what)
         elif compared.match is Match.KEY:
             self.problem(index, Invalid.DIVERGED, f"{call.name}: {compared.rule}")
         if (missing or compared.match is Match.KEY) and self.d_first is None:
@@ -221,6 +229,12 @@ class _Run:
                 calls.append(Call(Actor.REFERENCE, name, arguments, spaces.get(name, "agent")))
         return calls
 
+    def _detail(self, first: tuple[int, int, str] | None) -> str:
+        if first is None:
+            return ""
+        other = self.fault and _FIRST[first[1]] is not Invalid.UNREACHABLE
+        return f"{first[2]}; then {self.fault}" if other else first[2]
+
     def _fidelity(self) -> Fidelity:
         counts = Counter(step.match for step in self.steps)
         calls = sum(
@@ -246,7 +260,7 @@ class _Run:
             checkpoints_same=self.checkpoints_same,
             invalid=_FIRST[first[1]] if first is not None else None,
             invalid_at=first[0] if first is not None else None,
-            detail=first[2] if first is not None else "",
+            detail=self._detail(first),
             witnesses=self.trace.by,
             unshown=unshown(self.episode, self.trace, answered=compared == calls, states=self.checkpoints > 0),
         )

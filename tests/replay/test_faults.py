@@ -140,3 +140,12 @@ def test_an_end_that_the_record_does_not_hold(fault: Callable[[RecordedEpisode],
         assert (fidelity.invalid, fidelity.invalid_at) == (Invalid.TRUNCATED, end_of(episode.steps))
     else:
         assert fidelity.invalid is None  # what was said last is the agent's own affair
+
+
+def test_a_tool_that_is_missing_does_not_hide_that_the_environment_died() -> None:
+    """The first problem in the record's order is told, and the death of the world with it."""
+    episode = usual(states=False)
+    fidelity = replayed(episode, Desk(without="switch", fails_at=2)).fidelity
+    assert (fidelity.invalid, fidelity.invalid_at) == (Invalid.TOOL, 0)
+    third = index_of(episode, "book", 1)
+    assert f"; then the environment failed at step {third}: the desk is gone" in fidelity.detail

@@ -20,6 +20,7 @@ TOOLS = (
     ToolSpec(name="book", writes=True),
     ToolSpec(name="balance"),
     ToolSpec(name="hand_over", ends=True),
+    ToolSpec(name="note"),
     ToolSpec(name="dice", deterministic=False),
     ToolSpec(name="shuffle", writes=True, deterministic=False),
     ToolSpec(name="switch", namespace="user", writes=True),
