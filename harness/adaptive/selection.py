@@ -119,10 +119,12 @@ def view_of(state: AbilityState, pending: Sequence[int], keys: KeyArray) -> View
     taken = state.executed.copy()
     if pending:
         taken[list(pending)] = True
+    covariance = state.planning(pending)
     return View(
         bank=state.bank,
         theta=state.theta,
-        covariance=state.planning(pending),
+        covariance=covariance,
+        shift=state.covariance - covariance if pending else None,
         probability=state.bank.probability(state.theta),
         pool=preferred(drawable(state, pending), state.bank.calibrated),
         rest=state.counted & ~taken,

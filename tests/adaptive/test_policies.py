@@ -26,9 +26,8 @@ def test_d_optimal_value_is_the_gain_in_log_determinant() -> None:
     view = shown(state, (3, 4))
     values = DOptimal().values(view)
     information = np.linalg.inv(view.covariance)
-    p = bank.probability(state.theta)
     for item in np.flatnonzero(view.pool):
-        more = information + p[item] * (1 - p[item]) * np.outer(bank.alpha[item], bank.alpha[item])
+        more = information + view.weight[item] * np.outer(bank.alpha[item], bank.alpha[item])
         gain = np.linalg.slogdet(more)[1] - np.linalg.slogdet(information)[1]
         assert np.log1p(values[item]) == pytest.approx(gain, abs=1e-9)
 
@@ -39,7 +38,7 @@ def test_pass_rate_value_is_the_drop_of_variance_of_the_linearised_total() -> No
     view = shown(state, (3,))
     values = PassRate().values(view)
     rest = [i for i in range(30) if i not in {0, 5, 9, 3}]
-    w = view.probability * (1 - view.probability)
+    w = view.weight
     # The joint covariance of the outcomes of the rest, to first order in θ.
     joint = (w[rest, None] * bank.alpha[rest]) @ view.covariance @ (w[rest, None] * bank.alpha[rest]).T + np.diag(
         w[rest]
@@ -47,6 +46,21 @@ def test_pass_rate_value_is_the_drop_of_variance_of_the_linearised_total() -> No
     for item in np.flatnonzero(view.pool):
         at = rest.index(int(item))
         assert values[item] == pytest.approx(joint[at].sum() ** 2 / joint[at, at], rel=1e-9)
+
+
+def test_the_weight_is_what_is_expected_once_the_items_in_flight_are_back() -> None:
+    bank = random_bank(2, n=60)
+    state = AbilityState.rebuild(bank, [(0, True), (5, False), (9, True)])
+    alone = shown(state)
+    assert alone.shift is None
+    assert np.array_equal(alone.weight, alone.probability * (1 - alone.probability))
+    view = shown(state, tuple(range(20, 28)))
+    assert view.shift is not None
+    assert np.linalg.eigvalsh(view.shift).min() > -1e-12
+    moved = np.random.default_rng(1).multivariate_normal(state.theta, view.shift, 40_000)
+    p = bank.probability(moved)
+    np.testing.assert_allclose(view.weight, (p * (1 - p)).mean(axis=0), atol=0.006)
+    assert np.abs(view.weight - alone.weight).max() > 0.02
 
 
 def test_pass_rate_ignores_what_nothing_unexecuted_depends_on() -> None:

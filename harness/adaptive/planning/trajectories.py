@@ -144,10 +144,12 @@ class _Table:
         bank, at = self._bank, self.chosen
         probability = bank.probability(self.theta)
         pool = preferred(self._open, bank.calibrated)
+        covariance = self._planning(probability, waiting)
         view = View(
             bank=bank,
             theta=self.theta,
-            covariance=self._planning(probability, waiting),
+            covariance=covariance,
+            shift=self._covariance - covariance if waiting else None,
             probability=probability,
             pool=pool,
             rest=self._rest & self._open,

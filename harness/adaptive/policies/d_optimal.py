@@ -2,9 +2,9 @@
 
     argmax_i  p_i (1 − p_i) α_iᵀ Σ α_i
 
-at θ̂, with Σ the posterior covariance, items in flight counted. By the matrix determinant lemma log(1 +
-value) is exactly the rise of log det information. With d = 1 and α = 1 it is the Fisher information of Rasch
-testing. Source: She & Lin 2026 (arXiv:2609.21267), section 3.4; the default policy, as it is the field's.
+at θ̂, with Σ the posterior covariance, items in flight counted in both factors (`View`). By the matrix determinant
+lemma log(1 + value) is exactly the rise of log det information. With d = 1 and α = 1 it is the Fisher information of
+Rasch testing. Source: She & Lin 2026 (arXiv:2609.21267), section 3.4; the default policy, as it is the field's.
 """
 
 from __future__ import annotations
@@ -26,4 +26,4 @@ class DOptimal:
 
     def values(self, view: View) -> FloatArray:
         """p(1−p) αᵀΣα of each item, (..., N); O(N d²)."""
-        return np.asarray(view.probability * (1.0 - view.probability) * view.bank.spread(view.covariance))
+        return np.asarray(view.weight * view.bank.spread(view.covariance))

@@ -29,7 +29,7 @@ class PassRate:
 
     def values(self, view: View) -> FloatArray:
         """The variance taken off the number of passes by each item, (..., N); O(N d²)."""
-        bank, weight = view.bank, view.probability * (1.0 - view.probability)
+        bank, weight = view.bank, view.weight
         lever = (weight * view.rest) @ bank.axes.T
         pull = (view.covariance @ lever[..., None])[..., 0] @ bank.axes
         return np.asarray(weight * (1.0 + pull) ** 2 / (1.0 + weight * bank.spread(view.covariance)))
