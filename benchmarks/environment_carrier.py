@@ -57,6 +57,7 @@ def program() -> str:
 
 
 def airline(name: str, environment: Environment) -> Case:
+    """The bundled airline, in an environment of that name."""
     database = json.loads((AIRLINE / "db.json").read_text())
     reservation_id, reservation = next(iter(database["reservations"].items()))
     bags = {"reservation_id": reservation_id, "total_baggages": 1, "nonfree_baggages": 0}

@@ -22,8 +22,9 @@ def names(group: str) -> tuple[str, ...]:
     return tuple(sorted({point.name for point in entry_points(group=f"assay.{group}")}))
 
 
-def load(group: str, name: str) -> Any:
-    """The object called `name` in `group` ("solvers", …), or in a file. Raises ConfigError with near matches."""
+def load(group: str, name: str, also: str = "") -> Any:
+    """The object called `name` in `group` ("solvers", …), or in a file. Raises ConfigError with near matches; `also`
+    says what else may be written there."""
     if name.partition(":")[0].endswith(".py"):
         return _from_file(name)
     for point in entry_points(group=f"assay.{group}"):
@@ -34,7 +35,7 @@ def load(group: str, name: str) -> Any:
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise ConfigError(
         f"no {group.removesuffix('s')} is called {name!r}",
-        remedy=f"{hint}known: {', '.join(known) or 'none'}; or give path/to/file.py:name",
+        remedy=f"{hint}known: {', '.join(known) or 'none'}; or give path/to/file.py:name{also}",
     )
 
 

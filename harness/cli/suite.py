@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from harness.api.environments import environment_locks
+from harness.api.suite_lint import lint_suite
 from harness.api.suites import load_suite
 from harness.bootstrap.engine import ensure_engine
 from harness.bootstrap.images import resolve_images
@@ -17,7 +18,6 @@ from harness.bootstrap.locate import connect_engine
 from harness.cli.exits import Exit
 from harness.cli.options import AsJson, print_json, say
 from harness.formats.findings import Level, lines_of
-from harness.formats.lint import lint as find_faults
 from harness.formats.lock import LOCK_FILE, images_needed, make_lock, write_lock
 from harness.formats.suite import find_suite
 from harness.formats.suite import load_suite as load_from_disk
@@ -58,7 +58,7 @@ def show(path: PathOrName, task: Globs = None, as_json: AsJson = False) -> None:
 @app.command(epilog="Example: assay suite lint path/to/suite")
 def lint(path: PathOrName, as_json: AsJson = False) -> None:
     """Say everything that is wrong, doubtful or exposed about a suite, at once. Exits 2 on an error."""
-    findings = find_faults(path)
+    findings = lint_suite(path)
     if as_json:
         print_json({"findings": [asdict(found) for found in findings]})
     else:

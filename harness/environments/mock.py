@@ -26,6 +26,8 @@ _MODULES = ("digests", "mock", "overlay", "tau2_session")
 
 
 class Task(BaseModel):
+    """An entry of the agent's list."""
+
     task_id: str
     title: str
     description: str | None = None
@@ -33,12 +35,16 @@ class Task(BaseModel):
 
 
 class User(BaseModel):
+    """Whose list it is."""
+
     user_id: str
     name: str
     tasks: list[str]
 
 
 class Notification(BaseModel):
+    """A message in the user's inbox."""
+
     model_config = ConfigDict(extra="forbid")
 
     notification_id: str
@@ -57,6 +63,7 @@ class MockTools:
         self._records = records
 
     def create_task(self, user_id: Any, title: Any, description: Any = None) -> Any:
+        """Adds a task to a user; its id counts those that there are."""
         self._require("users", user_id, "User")
         task_id = f"task_{self._records.count('tasks') + 1}"
         task = Task(task_id=task_id, title=title, description=description, status="pending").model_dump()
@@ -65,22 +72,27 @@ class MockTools:
         return task
 
     def get_users(self) -> Any:
+        """All users."""
         return [user for _, user in self._records.items("users")]
 
     def update_task_status(self, task_id: Any, status: Any) -> Any:
+        """Changes a status."""
         self._require("tasks", task_id, "Task")
         task = self._records.change("tasks", task_id)
         task["status"] = status  # not validated: any word is kept
         return task
 
     def transfer_to_human_agents(self, summary: Any) -> Any:
+        """Hands over; the episode goes on."""
         return "Transfer successful"
 
     def assert_number_of_tasks(self, user_id: Any, expected_number: Any) -> Any:
+        """Whether a user has so many tasks."""
         self._require("users", user_id, "User")
         return len(self._records.read("users", user_id)["tasks"]) == expected_number
 
     def assert_task_status(self, task_id: Any, expected_status: Any) -> Any:
+        """Whether a task has that status."""
         self._require("tasks", task_id, "Task")
         return self._records.read("tasks", task_id)["status"] == expected_status
 
@@ -96,19 +108,23 @@ class MockUserTools:
         self._records = records
 
     def check_notifications(self) -> Any:
+        """All notifications."""
         return [notification for _, notification in self._records.items("notifications")]
 
     def dismiss_notification(self, notification_id: Any) -> Any:
+        """Marks one as read."""
         self._require(notification_id)
         self._records.change("notifications", notification_id)["status"] = "read"
         return f"Notification {notification_id} dismissed"
 
     def add_notification(self, notification_id: Any, message: Any, task_id: Any = None) -> Any:
+        """Adds one: what a task sets up."""
         added = Notification(notification_id=notification_id, message=message, task_id=task_id).model_dump()
         self._records.put("notifications", notification_id, added)
         return added
 
     def assert_notification_status(self, notification_id: Any, expected_status: Any) -> Any:
+        """Whether one has that status."""
         self._require(notification_id)
         return self._records.read("notifications", notification_id)["status"] == expected_status
 

@@ -13,13 +13,15 @@ from harness import plugins
 from harness.environments.folder import VARIABLE
 from harness.protocols import Environment
 
+_CARRIERS = ", command:COMMAND of any program, or container:IMAGE@sha256:… (docs/environments.md)"
+
 
 def environment(name: str, data_folder: Path | None = None) -> Environment:
     """The environment of that name, over the data in `data_folder` or else in the folder ASSAY_ENVIRONMENT_DATA names.
 
     Raises ConfigError for an unknown name, EnvironmentFault when its data is not there.
     """
-    factory = plugins.load("environments", name)
+    factory = plugins.load("environments", name, _CARRIERS)
     found: Environment = factory(data_folder if data_folder is not None else _from_variable())
     return found
 

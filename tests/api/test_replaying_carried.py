@@ -33,7 +33,7 @@ def archive(tmp_path: Path) -> Path:
         messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
         messages.append({"role": "tool", "id": f"c{number}", "content": answer, "error": False})
     messages += [{"role": "assistant", "content": "5"}, {"role": "user", "content": "###STOP###"}]
-    turns = [{**message, "turn_idx": turn + 1} for turn, message in enumerate(messages)]
+    turns = [{**message, "turn_idx": turn} for turn, message in enumerate(messages)]
     ends = {"termination_reason": "user_stop", "reward_info": {"reward": 1.0}, "messages": turns}
     made = [{"id": f"s{trial}", "task_id": "t", "trial": trial, **ends} for trial in range(3)]
     path = write_results(tmp_path / "results.json", made, trials=3)

@@ -1,4 +1,4 @@
-"""Faults in a stored run of our own: its chain is derived again when it is replayed, and says where it does not hold."""
+"""Faults in a stored run of our own: its chain is derived again in a replay, and says from where it does not hold."""
 
 from __future__ import annotations
 

@@ -18,11 +18,15 @@ Trip = Literal["round_trip", "one_way"]
 
 
 class Name(BaseModel):
+    """What somebody is called."""
+
     first_name: str
     last_name: str
 
 
 class Address(BaseModel):
+    """Where a user lives."""
+
     address1: str
     address2: str | None = None
     city: str
@@ -32,6 +36,8 @@ class Address(BaseModel):
 
 
 class CreditCard(BaseModel):
+    """A card: no amount is kept of it."""
+
     source: Literal["credit_card"]
     id: str
     brand: str
@@ -39,34 +45,46 @@ class CreditCard(BaseModel):
 
 
 class GiftCard(BaseModel):
+    """A card with an amount, from which payments are taken."""
+
     source: Literal["gift_card"]
     id: str
     amount: float
 
 
 class Certificate(BaseModel):
+    """An amount that is used up by one payment."""
+
     source: Literal["certificate"]
     id: str
     amount: float
 
 
 class Passenger(BaseModel):
+    """Who flies."""
+
     first_name: str
     last_name: str
     dob: str
 
 
 class Payment(BaseModel):
+    """What was paid, by which method; refunds are below zero."""
+
     payment_id: str
     amount: int
 
 
 class FlightInfo(BaseModel):
+    """A flight by number and date, as tools are given it."""
+
     flight_number: str
     date: str
 
 
 class ReservationFlight(BaseModel):
+    """A flight of a reservation, with its price."""
+
     flight_number: str
     origin: str
     destination: str
@@ -75,6 +93,8 @@ class ReservationFlight(BaseModel):
 
 
 class Reservation(BaseModel):
+    """A booking: flights, passengers, bags, payments."""
+
     reservation_id: str
     user_id: str
     origin: str
@@ -92,6 +112,8 @@ class Reservation(BaseModel):
 
 
 class User(BaseModel):
+    """A user with payment methods, saved passengers and reservations."""
+
     user_id: str
     name: Name
     address: Address
@@ -116,6 +138,8 @@ class FlightDay(BaseModel):
 
 
 class Flight(BaseModel):
+    """A flight with what holds on each date."""
+
     flight_number: str
     origin: str
     destination: str

@@ -44,6 +44,7 @@ class AirlineTools:
         nonfree_baggages: Any,
         insurance: Any,
     ) -> Any:
+        """Books flights, takes the payments and the seats."""
         flights = _modelled(FlightInfo, flights)
         passengers = _modelled(Passenger, passengers)
         payment_methods = _modelled(Payment, payment_methods)
@@ -82,11 +83,13 @@ class AirlineTools:
         return stored
 
     def calculate(self, expression: Any) -> Any:
+        """The value of an arithmetic expression."""
         if not all(character in arithmetic.ALLOWED for character in expression):
             raise ValueError("Invalid characters in expression")
         return arithmetic.calculate(expression)
 
     def cancel_reservation(self, reservation_id: Any) -> Any:
+        """Cancels a reservation, and books the refunds behind its payments."""
         self._reservation(reservation_id)
         reservation = self._records.change("reservations", reservation_id)
         reservation["payment_history"] += [
@@ -97,21 +100,27 @@ class AirlineTools:
         return reservation
 
     def get_flight_status(self, flight_number: Any, date: Any) -> Any:
+        """The status of a flight on a date."""
         return self._day(flight_number, date)["status"]
 
     def get_reservation_details(self, reservation_id: Any) -> Any:
+        """A reservation's record."""
         return self._reservation(reservation_id)
 
     def get_user_details(self, user_id: Any) -> Any:
+        """A user's record."""
         return self._user(user_id)
 
     def list_all_airports(self) -> Any:
+        """The airports, which are a constant."""
         return [{"iata": code, "city": city} for code, city in AIRPORTS.items()]
 
     def search_direct_flight(self, origin: Any, destination: Any, date: Any) -> Any:
+        """The flights that are available between two airports on a date."""
         return self._direct(date, origin, destination)
 
     def search_onestop_flight(self, origin: Any, destination: Any, date: Any) -> Any:
+        """Pairs of flights with one stop."""
         found = []
         for first in self._direct(date, origin, None):
             arrival = first["scheduled_arrival_time_est"]
@@ -121,6 +130,7 @@ class AirlineTools:
         return found
 
     def send_certificate(self, user_id: Any, amount: Any) -> Any:
+        """Gives a user a certificate of an amount."""
         methods = self._user(user_id)["payment_methods"]
         for number in (3221322, 3221323, 3221324):
             payment_id = f"certificate_{number}"
@@ -131,11 +141,13 @@ class AirlineTools:
         raise ValueError("Too many certificates")
 
     def transfer_to_human_agents(self, summary: Any) -> Any:
+        """Hands the user over; the episode goes on."""
         return "Transfer successful"
 
     def update_reservation_baggages(
         self, reservation_id: Any, total_baggages: Any, nonfree_baggages: Any, payment_id: Any
     ) -> Any:
+        """Changes the numbers of bags, and charges for more."""
         reservation = self._reservation(reservation_id)
         price = BAGGAGE_PRICE * max(0, nonfree_baggages - reservation["nonfree_baggages"])
         payments = self._pay_update(reservation["user_id"], payment_id, price)
@@ -146,6 +158,7 @@ class AirlineTools:
         return reservation
 
     def update_reservation_flights(self, reservation_id: Any, cabin: Any, flights: Any, payment_id: Any) -> Any:
+        """Puts other flights into a reservation; kept ones keep their price."""
         flights = _modelled(FlightInfo, flights)
         reservation = self._reservation(reservation_id)
         passengers = len(reservation["passengers"])
@@ -162,6 +175,7 @@ class AirlineTools:
         return reservation
 
     def update_reservation_passengers(self, reservation_id: Any, passengers: Any) -> Any:
+        """Puts other passengers into a reservation, as many as there were."""
         passengers = _modelled(Passenger, passengers)
         if len(passengers) != len(self._reservation(reservation_id)["passengers"]):
             raise ValueError("Number of passengers does not match")

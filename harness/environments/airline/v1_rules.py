@@ -136,8 +136,10 @@ def connections(data: Data, origin: Any, destination: Any, date: Any) -> Any:
 
 
 def is_available(flight: Any, date: Any) -> bool:
+    """Whether a flight can be booked on a date."""
     return date in flight["dates"] and flight["dates"][date]["status"] == "available"
 
 
 def without_dates(flight: Any) -> dict[str, Any]:
+    """A flight without what holds on single dates."""
     return {name: value for name, value in flight.items() if name != "dates"}

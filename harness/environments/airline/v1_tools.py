@@ -32,6 +32,8 @@ from harness.environments.overlay import copy_of
 
 
 class BookReservation:
+    """Books flights and takes the payments; seats are never taken, and an id may be one that is there."""
+
     @staticmethod
     def invoke(
         data: Data,
@@ -80,6 +82,8 @@ class BookReservation:
 
 
 class CancelReservation:
+    """Cancels a reservation, and books the refunds behind its payments; a second time too."""
+
     @staticmethod
     def invoke(data: Data, reservation_id: Any) -> str:
         require(data.records.has("reservations", reservation_id), "reservation not found")
@@ -94,6 +98,8 @@ class CancelReservation:
 
 
 class UpdateReservationFlights:
+    """Puts other flights into a reservation; kept segments keep their price, and the cabin its name."""
+
     @staticmethod
     def invoke(data: Data, reservation_id: Any, cabin: Any, flights: Any, payment_id: Any) -> str:
         records = data.records
@@ -121,6 +127,8 @@ class UpdateReservationFlights:
 
 
 class UpdateReservationBaggages:
+    """Changes the numbers of bags; those to be paid for beyond the earlier ones are charged."""
+
     @staticmethod
     def invoke(data: Data, reservation_id: Any, total_baggages: Any, nonfree_baggages: Any, payment_id: Any) -> str:
         records = data.records
@@ -139,6 +147,8 @@ class UpdateReservationBaggages:
 
 
 class UpdateReservationPassengers:
+    """Puts other passengers into a reservation, as many as there were."""
+
     @staticmethod
     def invoke(data: Data, reservation_id: Any, passengers: Any) -> str:
         require(data.records.has("reservations", reservation_id), "reservation not found")
@@ -150,6 +160,8 @@ class UpdateReservationPassengers:
 
 
 class SendCertificate:
+    """Gives a user a certificate; a fourth overwrites the third."""
+
     @staticmethod
     def invoke(data: Data, user_id: Any, amount: Any) -> str | None:
         require(data.records.has("users", user_id), "user not found")
@@ -163,6 +175,8 @@ class SendCertificate:
 
 
 class GetUserDetails:
+    """A user's record, as it is kept."""
+
     @staticmethod
     def invoke(data: Data, user_id: Any) -> str:
         require(data.records.has("users", user_id), "user not found")
@@ -170,6 +184,8 @@ class GetUserDetails:
 
 
 class GetReservationDetails:
+    """A reservation's record, as it is kept."""
+
     @staticmethod
     def invoke(data: Data, reservation_id: Any) -> str:
         require(data.records.has("reservations", reservation_id), "user not found")  # this text, there too
@@ -177,12 +193,16 @@ class GetReservationDetails:
 
 
 class ListAllAirports:
+    """The airports, which are a constant."""
+
     @staticmethod
     def invoke(data: Data) -> str:
         return json.dumps(AIRPORTS)
 
 
 class SearchDirectFlight:
+    """The flights that are available between two airports on a date."""
+
     @staticmethod
     def invoke(data: Data, origin: Any, destination: Any, date: Any) -> str:
         found = []
@@ -194,6 +214,8 @@ class SearchDirectFlight:
 
 
 class SearchOnestopFlight:
+    """Pairs of flights with one stop; the second is priced by the date of the first."""
+
     @staticmethod
     def invoke(data: Data, origin: Any, destination: Any, date: Any) -> str:
         found = []
@@ -210,6 +232,8 @@ class SearchOnestopFlight:
 
 
 class Calculate:
+    """The value of an arithmetic expression."""
+
     @staticmethod
     def invoke(data: Data, expression: Any) -> str:
         require(all(character in arithmetic.ALLOWED for character in expression), "invalid characters in expression")
@@ -217,12 +241,16 @@ class Calculate:
 
 
 class Think:
+    """Takes a thought, and says nothing."""
+
     @staticmethod
     def invoke(data: Data, thought: Any) -> str:
         return ""
 
 
 class TransferToHumanAgents:
+    """Hands the user over, which ends the episode."""
+
     @staticmethod
     def invoke(data: Data, summary: Any) -> str:
         return "Transfer successful"

@@ -29,6 +29,7 @@ def ungraded(grader: str, reason: Reason, detail: str) -> Grade:
 
 
 def outcome_of(reward: float) -> Outcome:
+    """Passed from a reward of 1 on."""
     return Outcome.PASSED if reward >= PASS_AT else Outcome.FAILED
 
 
