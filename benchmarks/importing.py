@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-EPISODE_MESSAGES = 60
+EPISODE_MESSAGES = 61
 PARTS = ("decode", "read", "import")
 
 
@@ -49,7 +49,7 @@ def write_archive(path: Path, megabytes: int) -> None:
 def _simulation(number: int) -> dict[str, object]:
     messages: list[dict[str, object]] = []
     for turn in range(EPISODE_MESSAGES):
-        wall = f"2026-01-01T00:{turn:02}:00"
+        wall = f"2026-01-01T{turn // 60:02}:{turn % 60:02}:00"
         said = f"Message {turn} of episode {number}. " + "The quick brown fox jumps over the lazy dog. " * 20
         if turn % 3 == 1:
             call = {"id": f"call_{turn}", "name": "get_user", "arguments": {"user_id": f"u{number}"}}
@@ -61,6 +61,7 @@ def _simulation(number: int) -> dict[str, object]:
                 {"role": "tool", "id": f"call_{turn - 1}", "content": said, "turn_idx": turn, "timestamp": wall}
             )
         else:
+            said += "###STOP###" if turn == EPISODE_MESSAGES - 1 else ""
             messages.append({"role": "user", "content": said, "turn_idx": turn, "timestamp": wall, "raw_data": said})
     times = {"start_time": "2026-01-01T00:00:00", "end_time": "2026-01-01T01:00:00", "duration": 3600.0}
     return {

@@ -8,20 +8,18 @@ from typing import Any, NamedTuple, cast
 
 from harness.billing.account import ANSWER, SPAN, account, spans_of
 from harness.billing.fold import Bill, fold
-from harness.billing.usage import normalise
+from harness.billing.usage import buckets, normalise
 from harness.importers.consistency import instant
 from harness.records.archive import ArchiveEpisode
 from harness.records.event import Event
 from harness.records.grade import TrialResult
 from harness.records.usage import Account, Usage
-
-SPENDING_KINDS = (ANSWER, SPAN)
+from harness.records.vocabulary import Outcome, Reason, StopReason
 
 
 def with_usage(payload: Mapping[str, Any]) -> dict[str, Any]:
     """A payload with its usage in disjoint buckets beside the source's own; None where that is no usage."""
-    usage = normalise(payload["usage_raw"])
-    return {**payload, "usage": None if usage is None else usage.__dict__}
+    return {**payload, "usage": buckets(payload["usage_raw"])}
 
 
 class _Call(NamedTuple):
@@ -106,28 +104,72 @@ def _of_bill(bill: Bill) -> Account:
     )
 
 
-def result_of(episode: ArchiveEpisode, account: Account | None, *, trial: str) -> TrialResult:
-    """How an episode ended. What its source says of the whole goes before what its steps add up to."""
-    usage = account.usage if account is not None and account.usage is not None else normalise(episode.usage)
-    cost = episode.cost_usd if episode.cost_usd is not None else account.cost_usd if account is not None else None
-    steps = episode.step_count if episode.step_count is not None else account.calls if account is not None else None
-    finished = instant(episode.finished)
-    return TrialResult(
-        trial=trial,
-        outcome=episode.outcome,
-        reason=episode.reason,
+class Ending(NamedTuple):
+    """How an episode ended, as its source says; enums by value."""
+
+    outcome: str
+    reason: str | None
+    detail: str
+    stop: str
+    stop_detail: str
+    reward: float | None
+    flags: tuple[str, ...]
+    usage: Any
+    tokens: int | None
+    cost_usd: float | None
+    step_count: int | None
+    seconds: float | None
+    finished: str
+
+
+def ending_of(episode: ArchiveEpisode) -> Ending:
+    """What :func:`result_of` needs of an episode."""
+    return Ending(
+        outcome=episode.outcome.value,
+        reason=None if episode.reason is None else episode.reason.value,
         detail=episode.detail[:4000],
-        stop=episode.stop,
+        stop=episode.stop.value,
         stop_detail=episode.stop_detail[:4000],
         reward=episode.reward,
         flags=episode.flags,
+        usage=episode.usage,
+        tokens=episode.tokens,
+        cost_usd=episode.cost_usd,
+        step_count=episode.step_count,
+        seconds=episode.seconds,
+        finished=episode.finished,
+    )
+
+
+def contradicted(ending: Ending) -> Ending:
+    """The end of an episode of which the archive holds another record, with another outcome."""
+    detail = f"the archive holds another record of this trial with another outcome; this one: {ending.detail}"
+    verdict = Outcome.INVALID.value, Reason.VERDICT_CONFLICT.value
+    return ending._replace(outcome=verdict[0], reason=verdict[1], detail=detail[:4000])
+
+
+def result_of(ending: Ending, account: Account | None, *, trial: str) -> TrialResult:
+    """How an episode ended. What its source says of the whole goes before what its steps add up to."""
+    usage = account.usage if account is not None and account.usage is not None else normalise(ending.usage)
+    cost = ending.cost_usd if ending.cost_usd is not None else account.cost_usd if account is not None else None
+    steps = ending.step_count if ending.step_count is not None else account.calls if account is not None else None
+    finished = instant(ending.finished)
+    return TrialResult(
+        trial=trial,
+        outcome=Outcome(ending.outcome),
+        reason=None if ending.reason is None else Reason(ending.reason),
+        detail=ending.detail,
+        stop=StopReason(ending.stop),
+        stop_detail=ending.stop_detail,
+        reward=ending.reward,
+        flags=ending.flags,
         usage=usage,
         calls=account.calls if account is not None else 0,
         calls_without_usage=account.calls_without_usage if account is not None else 0,
         steps=steps,
         cost_usd=cost,
         cost_at_least_usd=account.cost_at_least_usd if account is not None and cost is None else cost or 0.0,
-        seconds=episode.seconds,
-        tokens=episode.tokens if usage is None else None,
+        seconds=ending.seconds,
+        tokens=ending.tokens if usage is None else None,
         finished_at=finished.isoformat() if finished is not None else "",
     )

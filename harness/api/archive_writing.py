@@ -1,31 +1,41 @@
-"""Writes episodes of an archive as trials of ours: planned, chained, closed and verifiable like any other."""
+"""Writes episodes of an archive as trials of ours: planned, chained, closed and verifiable like any other.
+
+The stream of an imported trial: its plan, where it came from (`import.source`, with every claim and its evidence), what
+happened, its end. Nothing of it was measured here, so the harness's own clock reads 0 and times are the source's.
+"""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from json.encoder import encode_basestring_ascii as quoted
 
-from harness.api.archive_reading import HERE, RESULT, Ready, unmeasured_body
-from harness.records.archive import ArchiveRun
+from harness.api.archive_account import Spending, contradicted, result_of, with_usage
+from harness.api.archive_bodies import harness_body, payload_text, unmeasured_body
+from harness.api.archive_spool import Kept
+from harness.billing.account import ANSWER, SPAN
+from harness.records.archive import ArchiveRun, Step
 from harness.records.base import canonical_text
-from harness.records.event import EventDraft
 from harness.records.grade import TrialResult
 from harness.records.task import Budget
-from harness.records.trial import SolverSpec, TrialPlan, trial_id
-from harness.records.vocabulary import Actor, Outcome, Reason
-from harness.runner.trial import closing
-from harness.store.chain import EndedTrial, Head
+from harness.records.trial import SolverSpec, TrialPlan, TrialState, trial_id
+from harness.records.usage import Account
+from harness.records.vocabulary import Actor, Outcome, Phase
+from harness.runner.trial import CLOSED, closing
+from harness.store.chain import Head
+from harness.store.ended import EndedTrial, EndedWriter
 from harness.store.sqlite import SqliteStore
 
-_BATCH_EPISODES = 400
-_BATCH_BYTES = 8 << 20
+SOURCE, RESULT, STATE = "import.source", "trial.result", "trial.state"
+Place = tuple[str, int, int]  # task, repeat, attempt
+_INLINE = 4096  # characters of a system prompt: the same one comes with every episode
+_SPENDING = frozenset((ANSWER, SPAN))
+_SETUP = Phase.SETUP
 _SOLVER = SolverSpec(name="imported", version="1")
+_UNLIMITED = Budget()
 
 
-@dataclass
+@dataclass(slots=True)
 class Cell:
     """A planned trial of the archive."""
 
@@ -35,100 +45,104 @@ class Cell:
 
 
 class Writer:
-    """Writes the episodes of one run in batches; those that are there already, or were given before, are left alone."""
+    """Gives the episodes of one run to `ended`; those that are there already are left alone."""
 
     def __init__(
-        self, store: SqliteStore, run: str, info: ArchiveRun, cells: Mapping[tuple[str, int, int], Cell], *, new: bool
+        self, store: SqliteStore, ended: EndedWriter, run: str, info: ArchiveRun, cells: Mapping[Place, Cell]
     ) -> None:
-        self.store, self.run, self.info, self._cells = store, run, info, cells
+        self.store, self.run, self.info, self._ended, self._cells = store, run, info, ended, cells
         self.written = self.already = 0
         self.outcomes: Counter[Outcome] = Counter()
         self._planned: set[str] = set()
         self._done: set[str] = set()
-        if not new:
-            for row in store.trials(run):
-                self._planned.add(row.trial)
-                if row.result is not None:
-                    self._done.add(row.trial)
-        self._taken: set[str] = set()
-        self._ended: list[EndedTrial] = []
+        ended.begin(run)
+        for row in store.trials(run):
+            self._planned.add(row.trial)
+            if row.result is not None:
+                self._done.add(row.trial)
+            else:
+                ended.begin(row.trial)
         self._blobs: set[str] = set()
-        self._bytes = 0
 
-    def take(self, ready: Ready) -> None:
-        """Add an episode. Raises StoreError."""
-        cell = self._cells[ready.task.id, ready.repeat, ready.attempt]
-        trial = trial_id(self.run, cell.slot, ready.attempt)
-        if trial in self._taken:
-            return
-        self._taken.add(trial)
-        self.outcomes[Outcome.INVALID if cell.conflict else ready.outcome] += 1
-        if trial in self._done:
+    def take(self, kept: Kept) -> None:
+        """Add an episode. Raises StoreError for what cannot be stored, before anything of it is."""
+        cell = self._cells[kept.task.id, kept.repeat, kept.attempt]
+        trial = trial_id(self.run, cell.slot, kept.attempt)
+        if trial not in self._done:
+            ended = self._ended_trial(trial, cell, kept)
+            self._ended.take(ended, kept.size)
+            self.written += 1
+        else:
             self.already += 1
-            return
-        self._keep(ready.blobs)
-        self._ended.append(self._ending(trial, cell, ready))
-        self.written += 1
-        self._bytes += ready.size
-        if len(self._ended) >= _BATCH_EPISODES or self._bytes >= _BATCH_BYTES:
-            self.flush()
+        self.outcomes[Outcome.INVALID if cell.conflict else cell.outcome] += 1
 
-    def flush(self) -> None:
-        """Make everything that was taken durable."""
-        if self._ended:
-            self.store.add_ended(self._ended)
-        self._ended, self._bytes = [], 0
-
-    def _ending(self, trial: str, cell: Cell, ready: Ready) -> EndedTrial:
-        name = quoted(trial)[1:-1]
-        result = ready.result.replace(HERE, name)
-        if cell.conflict:
-            result = _contradicted(result)
-        last = unmeasured_body(RESULT, Actor.HARNESS, len(ready.kinds), result)
-        bodies = f"{ready.bodies}\n{last}".replace(HERE, name).encode("ascii").split(b"\n")
+    def _ended_trial(self, trial: str, cell: Cell, kept: Kept) -> EndedTrial:
+        kinds, bodies, account = self._told(trial, kept)
+        ending = contradicted(kept.ending) if cell.conflict else kept.ending
+        result = result_of(ending, account, trial=trial)
+        text = canonical_text(result.model_dump())
+        done = canonical_text({"to": TrialState.DONE.value})
+        bodies.append(harness_body(trial, STATE, len(bodies), done))
+        bodies.append(harness_body(trial, RESULT, len(bodies), text))
         plan = TrialPlan(
             run=self.run,
             trial=trial,
             slot=cell.slot,
-            repeat=ready.repeat,
-            attempt=ready.attempt,
-            task=ready.task,
+            repeat=kept.repeat,
+            attempt=kept.attempt,
+            task=kept.task,
             solver=_SOLVER,
             model=self.info.model,
-            budget=Budget(),
+            budget=_UNLIMITED,
         )
         return EndedTrial(
             plan=plan,
             planned=trial in self._planned,
-            kinds=(*ready.kinds, RESULT),
+            kinds=[*kinds, STATE, RESULT],
             bodies=bodies,
-            result=result,
-            closing=self._closing(plan, Outcome.INVALID if cell.conflict else ready.outcome),
+            result=text,
+            closing=(CLOSED, self._closing(plan, result)),
         )
 
-    def _closing(self, plan: TrialPlan, outcome: Outcome) -> Callable[[Head], EventDraft]:
-        ended = TrialResult.model_construct(trial=plan.trial, outcome=outcome)  # what the run's stream says of it
+    def _told(self, trial: str, kept: Kept) -> tuple[list[str], list[str], Account | None]:
+        """Kinds and bodies of the events of an episode, up to its end, and what it spent."""
+        planned = {"to": TrialState.PLANNED.value, "task": kept.task.id, "task_version": kept.task.version}
+        kinds = [STATE, SOURCE]
+        bodies = [
+            harness_body(trial, STATE, 0, canonical_text(planned)),
+            harness_body(trial, SOURCE, 1, kept.source),
+        ]
+        spending = Spending()
+        for number, step in enumerate(kept.steps, start=2):
+            kind, actor, payload, phase, wall, span, parent = step
+            if payload.get("usage_raw") is not None:
+                payload = with_usage(payload)
+            if kind == ANSWER and span is None:
+                span = f"s{number - 1}"
+                step = Step(kind, actor, payload, phase, wall, span, parent)
+            if kind in _SPENDING and actor is Actor.AGENT:
+                spending.take(kind, payload, span, parent)
+            apart = None
+            if phase is _SETUP and isinstance(payload.get("content"), str) and len(payload["content"]) > _INLINE:
+                apart = payload["content"]
+                payload = {key: value for key, value in payload.items() if key != "content"}
+                self._keep(apart)
+            kinds.append(kind)
+            bodies.append(unmeasured_body(trial, step, number, payload_text(payload), apart))
+        return kinds, bodies, spending.account()
 
-        def draft(head: Head) -> EventDraft:
-            kind, payload = closing(plan.slot, plan.task.id, ended, head.hash, head.seq)
-            return EventDraft(
-                stream=self.run, kind=kind, actor=Actor.HARNESS, wall="", monotonic_s=0.0, payload=payload
-            )
+    def _closing(self, plan: TrialPlan, result: TrialResult) -> Callable[[Head, int], str]:
+        def body(head: Head, seq: int) -> str:
+            kind, payload = closing(plan.slot, plan.task.id, result, head.hash, head.seq)
+            return harness_body(self.run, kind, seq, canonical_text(payload))
 
-        return draft
+        return body
 
-    def _keep(self, blobs: Iterable[str]) -> None:
-        for text in blobs:
-            if text not in self._blobs:
-                if len(self._blobs) > 1000:
-                    self._blobs.clear()
-                self._blobs.add(text)
-                self.store.put_blob(text.encode("utf-8", "surrogatepass"))
-
-
-def _contradicted(result: str) -> str:
-    """A result of which the archive holds another one, with another outcome."""
-    fields = json.loads(result)
-    detail = f"the archive holds another record of this trial with another outcome; this one: {fields['detail']}"
-    verdict = {"outcome": Outcome.INVALID.value, "reason": Reason.VERDICT_CONFLICT.value, "detail": detail[:4000]}
-    return canonical_text(fields | verdict)
+    def _keep(self, text: str) -> None:
+        """Keep a text as a blob; the same one comes with every episode."""
+        if text in self._blobs:
+            return
+        if len(self._blobs) > 1000:
+            self._blobs.clear()
+        self._blobs.add(text)
+        self.store.put_blob(text.encode("utf-8", "surrogatepass"))

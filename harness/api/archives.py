@@ -17,8 +17,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.api.archive_gaps import unfinished_row
-from harness.api.archive_reading import Spool, legal_task_id, spooling, suite_version
-from harness.api.archive_writing import Cell, Writer
+from harness.api.archive_reading import legal_task_id, suite_version
+from harness.api.archive_spool import Kept, Spool, spooling
+from harness.api.archive_writing import Cell, Place, Writer
 from harness.api.export_lines import Restoring, is_export
 from harness.importers.consistency import Consistency, instant
 from harness.importers.container import Archive
@@ -40,7 +41,8 @@ from harness.records.run import RunConfig, RunRow
 from harness.records.task import Task
 from harness.records.trial import SolverSpec
 from harness.records.vocabulary import Outcome
-from harness.store.encoding import storable
+from harness.store.encoding import UnstorableError, storable
+from harness.store.ended import EndedWriter, writing
 from harness.store.sqlite import SqliteStore
 
 OWN = "assay"  # the format of `assay export --to jsonl`
@@ -99,7 +101,7 @@ class _RunInventory:
     """A run of the archive before it is written."""
 
     run: ArchiveRun
-    cells: dict[tuple[str, int, int], Cell] = field(default_factory=dict)
+    cells: dict[Place, Cell] = field(default_factory=dict)
     tasks: dict[str, str] = field(default_factory=dict)  # id of ours -> version
     slots: dict[tuple[str, int], int] = field(default_factory=dict)
     repeats: int = 1
@@ -207,6 +209,7 @@ class _Import:
         self.asked = run
         self.checks = Consistency()
         self.runs: dict[str, _RunInventory] = {}
+        self.refused: list[Finding] = []  # episodes that were read and cannot be stored
 
     def into(self, store: SqliteStore) -> ImportReport:
         with spooling(store.folder) as spool, _collecting_seldom():
@@ -215,7 +218,8 @@ class _Import:
     def _into(self, store: SqliteStore, spool: Spool) -> ImportReport:
         for item in self.importer.read(self.archive, self.options):
             self._count(item, spool)
-        unread = [*self.archive.problems, *(f for f in self.checks.findings() if f.unread)]
+        unread = [*self.archive.problems, *(f for f in self.checks.findings() if f.unread), *self.refused]
+        self.refused = []
         if not any(found.cells for found in self.runs.values()):
             first = f": {unread[0].place}: {unread[0].what}" if unread else ""
             raise ArchiveError(f"no episode could be read{first}", place=str(self.archive.path), remedy="see above")
@@ -226,13 +230,12 @@ class _Import:
         reports = []
         writers: dict[str, Writer] = {}
         with _owning(store, names.values()):
-            for key, inventory in found.items():
-                writers[key] = self._open(store, names[key], inventory)
-            for ready in spool:
-                writers[ready.run].take(ready)
-            for key, writer in writers.items():
-                writer.flush()
-                reports.append(self._report(writer, found[key]))
+            with writing(store) as ended:
+                for key, inventory in found.items():
+                    writers[key] = self._open(store, ended, names[key], inventory)
+                for kept in spool:
+                    self._write(writers[kept.run], kept)
+            reports += [self._report(writer, found[key]) for key, writer in writers.items()]
         return ImportReport(
             path=str(self.archive.path),
             format=self.recognition.format,
@@ -240,9 +243,15 @@ class _Import:
             digest=self.archive.identity,
             runs=tuple(reports),
             missing=self.recognition.missing,
-            unread=tuple(unread),
+            unread=(*unread, *self.refused),
             findings=tuple(f for f in self.checks.findings() if not f.unread),
         )
+
+    def _write(self, writer: Writer, kept: Kept) -> None:
+        try:
+            writer.take(kept)
+        except UnstorableError as error:
+            self.refused.append(_refused(kept.place, error))
 
     def _count(self, item: ArchiveItem, spool: Spool) -> None:
         if not isinstance(item, ArchiveEpisode):
@@ -253,7 +262,18 @@ class _Import:
         steps = item.steps()
         self.checks.take(item, steps)
         inventory = self.runs.setdefault(item.run, _RunInventory(ArchiveRun(item.run, item.run)))
-        self._place(item, spool.take(item, steps, inventory.run.suite), inventory)
+        suite = inventory.run.suite
+        task = spool.task(item.task, suite)
+        known = inventory.cells.get((task.id, item.repeat, item.attempt))
+        if known is not None:
+            known.conflict = known.conflict or known.outcome is not item.outcome
+            return
+        try:
+            spool.take(item, steps, suite)
+        except UnstorableError as error:
+            self.refused.append(_refused(item.place, error))
+        else:
+            self._place(item, task, inventory)
 
     def _named(self, run: ArchiveRun) -> ArchiveRun:
         """The run with the labels that the user stated."""
@@ -262,12 +282,8 @@ class _Import:
 
     @staticmethod
     def _place(episode: ArchiveEpisode, task: Task, inventory: _RunInventory) -> None:
-        key = (task.id, episode.repeat, episode.attempt)
-        known = inventory.cells.get(key)
-        if known is not None:
-            known.conflict = known.conflict or known.outcome is not episode.outcome
-            return
         slot = inventory.slots.setdefault((task.id, episode.repeat), len(inventory.slots))
+        key = (task.id, episode.repeat, episode.attempt)
         inventory.cells[key] = Cell(episode.slot if episode.slot is not None else slot, episode.outcome)
         inventory.tasks.setdefault(task.id, task.version)
         inventory.repeats = max(inventory.repeats, episode.repeat + 1)
@@ -282,7 +298,7 @@ class _Import:
             for number, (key, inventory) in enumerate(found.items(), start=1)
         }
 
-    def _open(self, store: SqliteStore, name: str, inventory: _RunInventory) -> Writer:
+    def _open(self, store: SqliteStore, ended: EndedWriter, name: str, inventory: _RunInventory) -> Writer:
         config, run = self._config(inventory), inventory.run
         created = instant(run.created)
         existing = next((row for row in store.runs() if row.run == name), None)
@@ -296,7 +312,7 @@ class _Import:
                 place=str(store.path),
                 remedy="give another id with --as",
             )
-        return Writer(store, name, run, inventory.cells, new=existing is None)
+        return Writer(store, ended, name, run, inventory.cells)
 
     def _config(self, inventory: _RunInventory) -> RunConfig:
         run = inventory.run
@@ -340,6 +356,11 @@ class _Import:
             first_gaps=tuple(gaps[:_MOST_GAPS]),
             at_least=inventory.cut and not inventory.stated,
         )
+
+
+def _refused(place: str, error: UnstorableError) -> Finding:
+    what = f"cannot be stored: {error.message} ({error.place})"
+    return Finding(rule="archive.unreadable", place=place, what=what, unread=True)
 
 
 @contextmanager

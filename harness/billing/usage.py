@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeGuard
 
 from harness.records.usage import Usage
 
@@ -30,6 +30,8 @@ class Dialect(StrEnum):
     OTEL = "otel.genai"
 
 
+_UNKNOWN: dict[str, int | None] = dict(Usage())
+_PLAIN_CHAT = frozenset({"prompt_tokens", "completion_tokens", "total_tokens"})
 MOST_TOKENS = 10**12  # of one response: no count that is larger was counted
 
 
@@ -51,6 +53,21 @@ def normalise(raw: Any, dialect: Dialect | None = None) -> Usage | None:
         return _READERS[spoken](raw)
     except _Contradiction:
         return None
+
+
+def buckets(raw: Any) -> dict[str, int | None] | None:
+    """The fields of what :func:`normalise` gives, in half the time for what archives hold millions of."""
+    if type(raw) is dict and raw.keys() <= _PLAIN_CHAT:
+        prompt, completion, total = raw.get("prompt_tokens"), raw.get("completion_tokens"), raw.get("total_tokens")
+        if _is_count(prompt) and _is_count(completion) and (total is None or _is_count(total)):
+            fits = total is None or total == prompt + completion
+            return {**_UNKNOWN, "input": prompt, "output": completion} if fits else None
+    usage = normalise(raw)
+    return None if usage is None else dict(usage)
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value <= MOST_TOKENS
 
 
 def normalise_openai_chat(raw: Any) -> Usage | None:
@@ -86,15 +103,7 @@ def merge_stream(chunks: Iterable[Any]) -> dict[str, Any] | None:
     return merged or None
 
 
-_PLAIN_CHAT = frozenset({"prompt_tokens", "completion_tokens", "total_tokens"})
-
-
 def _openai_chat(raw: Mapping[str, Any]) -> Usage:
-    if raw.keys() <= _PLAIN_CHAT:  # most of what archives hold
-        return _agreeing(
-            Usage(input=_count(raw, "prompt_tokens"), output=_count(raw, "completion_tokens")),
-            _count(raw, "total_tokens"),
-        )
     details, completion = _part(raw, "prompt_tokens_details"), _part(raw, "completion_tokens_details")
     cached = _first(_count(details, "cached_tokens"), _count(raw, "cache_read_input_tokens", "prompt_cache_hit_tokens"))
     written = _first(

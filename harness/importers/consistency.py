@@ -17,6 +17,8 @@ from harness.records.vocabulary import Outcome
 
 _SAME_TIMES = 3  # episodes with one and the same beginning and end
 _SLACK_S = 2.0
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  # of times without a zone, which are read as UTC
+_EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_TOLD = 1000  # findings of one rule
 
 
@@ -222,3 +224,14 @@ def instant(text: str) -> datetime | None:
     except ValueError:
         return None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def since_epoch_s(text: str) -> float | None:
+    """The same in seconds since 1970, for who has thousands of them: no object with a zone is made."""
+    try:
+        moment = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+    if moment is None:
+        return None
+    return (moment - (_EPOCH if moment.tzinfo is None else _EPOCH_UTC)).total_seconds()

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from harness.records.archive import ArchiveError, SourceRef
 
-CHUNK = 2 << 20
+CHUNK = 256 << 10
 LARGEST_MEMBER = 256 << 20  # characters of one episode
 _SPACE = re.compile(r"[ \t\n\r]*")
 _SKIP = re.compile(r'"(?:[^"\\]|\\.)*"|["\[\]{}]', re.DOTALL)  # a lone quote: the string goes on past the window
@@ -56,6 +56,7 @@ class _Window:
         self._stream, self.name = stream, name
         self._decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
         self.text, self.at, self.offset, self.ended = "", 0, 0, False
+        self._last = 0  # characters of the value before: the next one is hardly whole in less, and a vain try costs
         self.fill(CHUNK)
 
     def fill(self, size: int) -> None:
@@ -94,8 +95,10 @@ class _Window:
                 return self.text[end : end + 1]
             self.fill(CHUNK)
 
-    def value(self) -> tuple[Any, bytes]:
+    def value(self, *, key: bool = False) -> tuple[Any, bytes]:
         """The JSON value here and its bytes. Raises _Broken; the position is then still before it."""
+        if not key and len(self.text) - self.at < self._last and not self.ended:
+            self.fill(max(CHUNK, self._last))
         while True:
             try:
                 value, end = _SCAN(self.text, self.at)
@@ -114,6 +117,7 @@ class _Window:
             if near and isinstance(value, (int, float)):  # it may go on: `1` of `1.5`, `1e` of `1e-3`
                 self.fill(CHUNK)
                 continue
+            self._last = self._last if key else end - self.at
             return value, self.take(end)
 
     def _more(self, pos: int, what: str) -> None:
@@ -248,7 +252,7 @@ def _fields(window: _Window, path: tuple[str | int, ...], streamed: Container[st
     while True:
         try:
             window.peek()
-            key, _ = window.value()
+            key, _ = window.value(key=True)
         except _Broken as broken:
             yield _problem(window, path, f"a key cannot be read: {broken.what}", cut=broken.cut)
             return False

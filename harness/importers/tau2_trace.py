@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from harness.importers.consistency import instant
+from harness.importers.consistency import since_epoch_s
 from harness.importers.reports import listed, mapping
 from harness.importers.steps import number, parsed
 from harness.records.archive import Fault, Trace
@@ -64,8 +64,8 @@ def _numbers(entries: Sequence[Mapping[str, Any]], key: str) -> _Witness | None:
 def _times(entries: Sequence[Mapping[str, Any]]) -> _Witness | None:
     """Times that are all there, no two alike."""
     written = [entry.get("timestamp") for entry in entries]
-    moments = [instant(one) if isinstance(one, str) else None for one in written]
-    known = [moment.timestamp() for moment in moments if moment is not None]
+    moments = [since_epoch_s(one) if isinstance(one, str) else None for one in written]
+    known = [moment for moment in moments if moment is not None]
     if not known or len(known) < len(entries):
         return None
     shows = frozenset({Fault.SWAPPED}) if len(set(known)) == len(known) else frozenset[Fault]()
@@ -95,9 +95,14 @@ def _costs(value: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> _
 
 def _copies(messages: Sequence[Mapping[str, Any]]) -> _Witness | None:
     """The provider's own answer beside every message with calls."""
-    calling = [(at, message) for at, message in enumerate(messages) if message.get("tool_calls")]
-    copied = [(at, message, copy) for at, message in calling if (copy := _copy(message)) is not None]
-    if not calling or len(copied) < len(calling):
+    copied: list[tuple[int, Mapping[str, Any], list[Any]]] = []
+    for at, message in enumerate(messages):
+        if message.get("tool_calls"):
+            copy = _copy(message)
+            if copy is None:
+                return None
+            copied.append((at, message, copy))
+    if not copied:
         return None
     for at, message, copy in copied:
         wrong = next(_differences(listed(message["tool_calls"]), copy), "")

@@ -32,7 +32,8 @@ class Usage(Record):
     @property
     def total(self) -> int:
         """All reported tokens: a lower bound where something is unknown."""
-        return sum(count or 0 for _, count in self)
+        text = (self.input or 0) + (self.cache_read or 0) + (self.cache_write or 0) + (self.output or 0)
+        return text + (self.reasoning or 0) + (self.audio_input or 0) + (self.audio_output or 0)
 
     def __add__(self, other: Usage) -> Usage:
         def add(a: Count, b: Count) -> Count:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from harness.records.errors import StoreError
 from harness.records.event import Event, EventDraft, chain_start, fields_body, link_body
-from harness.records.trial import TrialPlan
 from harness.records.vocabulary import Actor, Phase
 from harness.store.encoding import storable
 
@@ -31,15 +30,7 @@ class StoredEvent(NamedTuple):
     body: str
 
 
-class EndedTrial(NamedTuple):
-    """A trial that ended elsewhere, with its events' kinds and canonical bodies, in order from seq 0."""
-
-    plan: TrialPlan
-    planned: bool  # its plan is in the store already
-    kinds: Sequence[str]
-    bodies: Sequence[bytes]
-    result: str  # canonical JSON of its TrialResult
-    closing: Callable[[Head], EventDraft]  # the event of its run's stream that commits to the head of its own
+EventRow = tuple[str, int, str, str, str, str]  # a StoredEvent as a plain tuple, where there are millions
 
 
 _DRAFT_FIELDS = frozenset(EventDraft.model_fields)
@@ -70,36 +61,17 @@ def chain_drafts(
     return events, rows
 
 
-def chain_rows(
-    drafts: Iterable[EventDraft], head_of: Callable[[str], Head], heads: dict[str, Head]
-) -> list[StoredEvent]:
-    """The rows of :func:`chain_drafts` alone, for who writes many events and looks at none."""
-    rows: list[StoredEvent] = []
-    for draft in drafts:
-        head = heads.get(draft.stream) or head_of(draft.stream)
-        body = fields_body(_plain_fields(draft), head.seq)
-        digest = link_body(head.hash, body)
-        rows.append(StoredEvent(draft.stream, head.seq, draft.kind, head.hash, digest, body.decode("ascii")))
-        heads[draft.stream] = Head(head.seq + 1, digest)
-    return rows
-
-
 def chain_bodies(
-    stream: str,
-    kinds: Sequence[str],
-    bodies: Sequence[bytes],
-    head_of: Callable[[str], Head],
-    heads: dict[str, Head],
-) -> list[StoredEvent]:
-    """The rows of events whose canonical bodies are made already, for the numbers that come next in their stream."""
-    seq, previous = heads.get(stream) or head_of(stream)
-    rows: list[StoredEvent] = []
+    stream: str, kinds: Sequence[str], bodies: Sequence[str], head: Head | None, into: list[EventRow]
+) -> Head:
+    """Add the rows of events whose canonical bodies are made already, for the numbers that come next in their stream.
+    `head` is where that ends, None before its first event; returns where it ends then."""
+    seq, previous = head or empty_head(stream)
     for kind, body in zip(kinds, bodies, strict=True):
-        digest = link_body(previous, body)
-        rows.append(StoredEvent(stream, seq, kind, previous, digest, body.decode("ascii")))
+        digest = link_body(previous, body.encode("ascii"))
+        into.append((stream, seq, kind, previous, digest, body))
         seq, previous = seq + 1, digest
-    heads[stream] = Head(seq, previous)
-    return rows
+    return Head(seq, previous)
 
 
 def _plain_fields(draft: EventDraft) -> dict[str, Any]:

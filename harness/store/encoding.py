@@ -23,18 +23,26 @@ from harness.records.errors import StoreError
 _LONGEST_INTEGER_BITS = 13_000  # about 3,900 digits: Python refuses to print more than 4,300
 
 
+class UnstorableError(StoreError):
+    """A value has no form in stored JSON."""
+
+
 def storable(value: Any, place: str = "payload") -> Any:
     """`value` as plain JSON builtins, equal to what reading it back gives. Idempotent.
 
-    Raises StoreError, naming the place inside the value, for what cannot be stored.
+    Raises UnstorableError, naming the place inside the value, for what cannot be stored.
     """
     try:
         return _plain(value)
     except _Unstorable as error:
         where = ".".join([place, *reversed(error.path)])
-        raise StoreError(error.problem, place=where, remedy="give plain JSON values, or keep it as a blob") from None
+        raise UnstorableError(
+            error.problem, place=where, remedy="give plain JSON values, or keep it as a blob"
+        ) from None
     except RecursionError:
-        raise StoreError("the value is nested too deeply to store", place=place, remedy="keep it as a blob") from None
+        raise UnstorableError(
+            "the value is nested too deeply to store", place=place, remedy="keep it as a blob"
+        ) from None
 
 
 class _Unstorable(Exception):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -22,16 +22,8 @@ from harness.records.grade import TrialResult
 from harness.records.run import RunRow, TrialRow
 from harness.records.trial import TrialPlan
 from harness.store.blobs import BlobFolder
-from harness.store.chain import (
-    EndedTrial,
-    Head,
-    StoredEvent,
-    chain_bodies,
-    chain_drafts,
-    chain_rows,
-    empty_head,
-    event_of,
-)
+from harness.store.chain import Head, StoredEvent, chain_drafts, empty_head, event_of
+from harness.store.ended import EndedRows, insert_ended
 from harness.store.faults import DamagedStoreError, explained
 from harness.store.leases import Leases
 from harness.store.lookup import choose
@@ -50,6 +42,8 @@ from harness.store.salvage import examine
 from harness.store.schema import EVIDENCE_VERSION, INDEXED_KINDS, SCHEMA_VERSION, migrate, version_of
 
 _BUSY_S = 30.0
+_PAGE_BYTES = 16384  # of a new database: events are of a kilobyte, of which SQLite's own 4096 hold three
+_LOG_BYTES = 16 << 20  # when the log is copied into the database
 _PAGE = 500  # events read per step of an iteration: the lock is not held while the caller works
 
 
@@ -104,12 +98,14 @@ class SqliteStore:
         if version < SCHEMA_VERSION and not as_it_is:
             # Switching to WAL and the first migration need the file alone; two creators take turns.
             with self._leases.own("\0schema"):
+                execute(f"PRAGMA page_size = {_PAGE_BYTES}")  # an old one keeps its own
                 execute("PRAGMA journal_mode = WAL")
                 migrate(self._connection)
         execute("PRAGMA synchronous = FULL")
         execute("PRAGMA foreign_keys = ON")
         execute("PRAGMA cache_size = -8000")
-        execute("PRAGMA wal_autocheckpoint = 4000")
+        (page_bytes,) = execute("PRAGMA page_size").fetchone()
+        execute(f"PRAGMA wal_autocheckpoint = {_LOG_BYTES // page_bytes}")
 
     def close(self) -> None:
         """Close the database. Owned runs stay owned until their block ends."""
@@ -146,7 +142,7 @@ class SqliteStore:
                 self._insert_plan(plan, texts)
 
     def _insert_plan(self, plan: TrialPlan, texts: PackedPlan) -> None:
-        self._refuse_replan(plan)
+        self._refuse_replan(plan.trial, plan.run, plan.slot, plan.attempt)
         self._insert_task(texts, plan.task.version)
         self._connection.execute(
             "INSERT INTO trials (trial, run, slot, repeat, attempt, task, task_version, task_digest, body)"
@@ -164,15 +160,14 @@ class SqliteStore:
                 (texts.task_digest, version, texts.task_body),
             )
 
-    def _refuse_replan(self, plan: TrialPlan) -> None:
-        if self._one("SELECT 1 FROM runs WHERE run = ?", plan.run) is None:
-            raise StoreError(f"trial {plan.trial!r} belongs to run {plan.run!r}, which is not in the store")
-        if self._one("SELECT 1 FROM trials WHERE trial = ?", plan.trial) is not None:
-            raise StoreError(f"trial {plan.trial!r} is planned already")
-        place = (plan.run, plan.slot, plan.attempt)
-        twin = self._one("SELECT trial FROM trials WHERE run = ? AND slot = ? AND attempt = ?", *place)
+    def _refuse_replan(self, trial: str, run: str, slot: int, attempt: int) -> None:
+        if self._one("SELECT 1 FROM runs WHERE run = ?", run) is None:
+            raise StoreError(f"trial {trial!r} belongs to run {run!r}, which is not in the store")
+        if self._one("SELECT 1 FROM trials WHERE trial = ?", trial) is not None:
+            raise StoreError(f"trial {trial!r} is planned already")
+        twin = self._one("SELECT trial FROM trials WHERE run = ? AND slot = ? AND attempt = ?", run, slot, attempt)
         if twin is not None:
-            raise StoreError(f"slot {plan.slot}, attempt {plan.attempt} of run {plan.run!r} is trial {twin[0]!r}")
+            raise StoreError(f"slot {slot}, attempt {attempt} of run {run!r} is trial {twin[0]!r}")
 
     def planned(self, trial: str) -> TrialPlan:
         """The plan of a trial as it was written, with its task and all files. Raises StoreError."""
@@ -208,7 +203,7 @@ class SqliteStore:
         if not drafts:
             return ()
         with self._writing() as heads:
-            events, rows = chain_drafts(drafts, self._head, heads)
+            events, rows = chain_drafts(drafts, self.head, heads)
             self._insert(rows)
         return tuple(events)
 
@@ -216,28 +211,28 @@ class SqliteStore:
         trial, body = result.trial, body_of(result)
         with self._writing() as heads:
             self._refuse_result(trial)
-            events, rows = chain_drafts(drafts, self._head, heads)
+            events, rows = chain_drafts(drafts, self.head, heads)
             self._insert(rows)
             self._connection.execute("INSERT INTO results (trial, body) VALUES (?, ?)", (trial, body))
         return tuple(events)
 
-    def add_ended(self, ended: Sequence[EndedTrial]) -> None:
-        """Trials that ended elsewhere, in one transaction: an import has thousands at once.
-
-        After each comes the event by which its run's stream commits to the head of its chain.
-        """
-        packed = pack_plans([one.plan for one in ended])
-        with self._writing() as heads:
-            rows: list[StoredEvent] = []
-            for one, texts in zip(ended, packed, strict=True):
-                trial = one.plan.trial
-                if not one.planned:
-                    self._insert_plan(one.plan, texts)
-                self._refuse_result(trial)
-                rows += chain_bodies(trial, one.kinds, one.bodies, self._head, heads)
-                rows += chain_rows([one.closing(heads[trial])], self._head, heads)
-                self._connection.execute("INSERT INTO results (trial, body) VALUES (?, ?)", (trial, one.result))
-            self._insert(rows)
+    def add_ended(self, rows: EndedRows) -> None:
+        """A batch of trials that ended elsewhere, in one transaction: an import has thousands at once."""
+        try:
+            with self._writing() as heads:
+                insert_ended(self._connection, rows)
+                heads.update(rows.heads)
+        except StoreError as error:
+            if isinstance(error.__cause__, sqlite3.IntegrityError):  # find what is in the way, to name it
+                self._heads.clear()
+                new = {trial for trial, *_ in rows.plans}
+                for trial, run, slot, _, attempt, *_ in rows.plans:
+                    self._refuse_replan(trial, run, slot, attempt)
+                for trial, _ in rows.results:
+                    if trial not in new:
+                        self._refuse_result(trial)
+                raise self._overtaken(rows.heads) from error
+            raise
 
     def _refuse_result(self, trial: str) -> None:
         if self._one("SELECT 1 FROM trials WHERE trial = ?", trial) is None:
@@ -338,7 +333,8 @@ class SqliteStore:
 
     # --- the connection ------------------------------------------------------------------------------
 
-    def _head(self, stream: str) -> Head:
+    def head(self, stream: str) -> Head:
+        """Where a stream ends."""
         known = self._heads.get(stream)
         if known is None:
             row = self._one("SELECT seq, hash FROM events WHERE stream = ? ORDER BY seq DESC LIMIT 1", stream)
@@ -354,12 +350,14 @@ class SqliteStore:
             )
         except sqlite3.IntegrityError as error:
             self._heads.clear()
-            streams = ", ".join(sorted({row.stream for row in rows}))
-            raise StoreError(
-                f"another process has written to {streams} since this one did",
-                place=str(self.path),
-                remedy="a run has one owner: own it before writing to it",
-            ) from error
+            raise self._overtaken({row.stream for row in rows}) from error
+
+    def _overtaken(self, streams: Iterable[str]) -> StoreError:
+        return StoreError(
+            f"another process has written to {', '.join(sorted(streams))} since this one did",
+            place=str(self.path),
+            remedy="a run has one owner: own it before writing to it",
+        )
 
     @contextmanager
     def _writing(self) -> Iterator[dict[str, Head]]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from harness.api import archive_writing
 from harness.api.archives import import_archive, lint_archive
 from harness.api.export_atif import trajectory
 from harness.api.export_lines import export_lines
@@ -24,7 +22,7 @@ from harness.records.archive import ArchiveError, ImportOptions
 from harness.records.errors import ConfigError, StoreError
 from harness.records.vocabulary import Outcome
 from harness.report.summary import RunState
-from harness.store.chain import EndedTrial
+from harness.store.ended import EndedRows
 from harness.store.flat import csv_text, flat_rows
 from harness.store.sqlite import SqliteStore
 from harness.store.verify import verify_run
@@ -78,19 +76,20 @@ def test_an_import_that_was_cut_off_goes_on(
     tmp_path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = _archive(tmp_path)
-    monkeypatch.setattr(archive_writing, "_BATCH_EPISODES", 2)
+    monkeypatch.setattr("harness.store.ended._BATCH_TRIALS", 2)
     whole, calls = store.add_ended, 0
 
-    def dies(ended: Sequence[EndedTrial]) -> None:
+    def dies(rows: EndedRows) -> None:
         nonlocal calls
         calls += 1
         if calls == 2:
             raise StoreError("killed here")
-        whole(ended)
+        whole(rows)
 
     monkeypatch.setattr(store, "add_ended", dies)
     with pytest.raises(StoreError, match="killed here"):
         import_archive(path, store)
+    assert calls == 2  # the third batch would have stood on the second
     monkeypatch.setattr(store, "add_ended", whole)
     (run,) = import_archive(path, store).runs
     assert (run.written, run.already) == (4, 2)
@@ -112,8 +111,8 @@ def test_what_waits_on_disk_gives_the_same_as_what_waits_in_memory(
 ) -> None:
     path = _archive(tmp_path)
     (small,) = import_archive(path, store).runs
-    monkeypatch.setattr("harness.api.archive_reading._IN_MEMORY_BYTES", 1)
-    monkeypatch.setattr("harness.api.archive_reading._MOST_TASKS", 1)
+    monkeypatch.setattr("harness.api.archive_spool._IN_MEMORY_BYTES", 1)
+    monkeypatch.setattr("harness.api.archive_spool._MOST_TASKS", 1)
     with SqliteStore(tmp_path / "other") as other:
         (large,) = import_archive(path, other).runs
         _, *lines = export_lines(other, large.run)  # the first says when the run was made
@@ -292,3 +291,16 @@ def test_commands_say_what_happened_with_their_exit_codes(tmp_path: Path) -> Non
     assert out.read_bytes().startswith(b'{"run":')
     refused = runner.invoke(export_command.app, ["latest", "--to", "atif", "--store", folder])
     assert isinstance(refused.exception, ConfigError)
+
+
+def test_an_episode_that_cannot_be_stored_is_listed_and_the_rest_imported(tmp_path: Path, store: SqliteStore) -> None:
+    path = _archive(tmp_path)
+    episodes = json.loads(path.read_text())
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "[" * 600 + "NaN" + "]" * 600}}
+    episodes[2]["traj"].append({"role": "assistant", "content": None, "tool_calls": [call]})
+    report = import_archive(write_json(path, episodes), store)
+    (refused,) = report.unread
+    assert "task 1, trial 0" in refused.place
+    assert "nested too deeply to store" in refused.what
+    assert (report.runs[0].written, report.whole) == (5, False)
+    assert verify_run(store, report.runs[0].run).ok

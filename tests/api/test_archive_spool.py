@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import tempfile
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.api.archive_account import Spending, with_usage
-from harness.api.archive_reading import HERE, Where, payload_text, spooling, unmeasured_body
+from harness.api.archive_account import Spending, ending_of, with_usage
+from harness.api.archive_bodies import payload_text, unmeasured_body
+from harness.api.archive_spool import spooling
 from harness.billing.account import account
 from harness.records.archive import ArchiveEpisode, ArchiveTask, SourceRef, Step
 from harness.records.base import canonical_text
 from harness.records.errors import StoreError
 from harness.records.event import Event, EventDraft, event_body
 from harness.records.vocabulary import Actor, Phase
-from harness.store.encoding import storable
+from harness.store.encoding import UnstorableError, storable
 
 names = st.none() | st.text(max_size=5)
 values = st.recursive(
@@ -28,29 +29,37 @@ values = st.recursive(
 )
 
 
-@given(
+steps = st.builds(
+    Step,
     st.sampled_from(["message", "model.call"]),
     st.sampled_from(Actor),
-    st.integers(0, 99),
-    st.builds(Where, st.none() | st.sampled_from(Phase), st.text(max_size=5), names, names, st.none()),
     st.dictionaries(st.text(max_size=4), values, max_size=3),
+    st.none() | st.sampled_from(Phase),
+    st.text(max_size=5),
+    names,
+    names,
 )
-def test_a_body_is_what_the_store_makes_of_the_event(
-    kind: str, actor: Actor, seq: int, where: Where, payload: dict[str, Any]
-) -> None:
+
+
+@given(
+    st.text(max_size=5),
+    st.integers(0, 99),
+    steps,
+)
+def test_a_body_is_what_the_store_makes_of_the_event(stream: str, seq: int, step: Step) -> None:
     draft = EventDraft(
-        stream="t",
-        kind=kind,
-        actor=actor,
-        phase=where.phase,
-        wall=where.wall,
+        stream=stream,
+        kind=step.kind,
+        actor=step.actor,
+        phase=step.phase,
+        wall=step.wall,
         monotonic_s=0.0,
-        span=where.span,
-        parent=where.parent,
-        payload=storable(payload),
+        span=step.span,
+        parent=step.parent,
+        payload=storable(step.payload),
     )
-    made = unmeasured_body(kind, actor, seq, payload_text(payload), where)
-    assert made.replace(HERE, "t").encode() == event_body(draft, seq)
+    made = unmeasured_body(stream, step, seq, payload_text(step.payload))
+    assert made.encode() == event_body(draft, seq)
 
 
 @pytest.mark.parametrize(
@@ -126,14 +135,48 @@ def test_a_cost_that_cannot_be_is_no_cost(cost: Any) -> None:
     assert (found.cost_usd, found.cost_at_least_usd, found.calls_without_usage) == (None, 0.0, 1)
 
 
-def test_episodes_come_back_in_order_with_their_tasks(tmp_path: Path) -> None:
-    definition = {"d": 1}
+def _episode(number: int, task: ArchiveTask, run: str = "r") -> ArchiveEpisode:
     source = SourceRef(file="f", offset=0, length=3, sha256="")
-    with spooling(tmp_path) as spool:
-        for number in range(3):
-            task = ArchiveTask(str(number // 2), "Ask.", definition)
-            spool.take(ArchiveEpisode("r", task, source, repeat=number % 2), [Step("message", Actor.USER, {})], "s")
+    return ArchiveEpisode(run, task, source, repeat=number, stated={"nan": float("nan")}, flags=("a", "b"))
+
+
+@given(st.lists(st.lists(steps, max_size=4), min_size=1, max_size=4))
+def test_what_was_kept_comes_back_as_it_was(told: list[list[Step]]) -> None:
+    task = ArchiveTask("t", "Ask.", {"d": 1})
+    with tempfile.TemporaryDirectory() as folder, spooling(Path(folder)) as spool:
+        for number, some in enumerate(told):
+            spool.take(_episode(number, task), some, "s")
         found = list(spool)
-    assert [(one.task.id, one.repeat, one.size) for one in found] == [("0", 0, 3), ("0", 1, 3), ("1", 0, 3)]
+    assert [repr(one.steps) for one in found] == [repr(some) for some in told]  # NaN is not equal to itself
+    assert [one.ending for one in found] == [ending_of(_episode(n, task)) for n in range(len(told))]
+
+
+def test_episodes_come_back_in_order_with_their_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.api.archive_spool._MOST_TASKS", 1)
+    definition = {"d": 1}
+    with spooling(tmp_path) as spool:
+        for number in range(5):
+            task = ArchiveTask(str(number // 2), "Ask.", definition)
+            assert spool.task(task, "s").id == task.id
+            spool.take(_episode(number % 2, task), [Step("message", Actor.USER, {})], "s")
+        found = list(spool)
+    assert [(one.task.id, one.repeat, one.size) for one in found] == [
+        *(("0", 0, 3), ("0", 1, 3)),
+        *(("1", 0, 3), ("1", 1, 3), ("2", 0, 3)),
+    ]
     assert found[0].task is found[1].task
-    assert [json.loads(body.replace(HERE, "t"))["seq"] for body in found[0].bodies.split("\n")] == [0, 1, 2, 3]
+    assert found[2].task == found[3].task
+
+
+def test_values_that_are_not_plain_are_kept_too_and_the_unstorable_refused(tmp_path: Path) -> None:
+    task = ArchiveTask("t")
+    deep: list[Any] = []
+    for _ in range(3000):
+        deep = [deep]
+    with spooling(tmp_path) as spool:
+        spool.take(_episode(0, task), [Step("message", Actor.USER, {"phase": Phase.SETUP, "b": Path("x")})], "s")
+        for value in (deep, object()):
+            with pytest.raises(UnstorableError):
+                spool.take(_episode(1, task), [Step("message", Actor.USER, {"content": value})], "s")
+        (found,) = spool
+    assert found.steps[0].payload == {"phase": Phase.SETUP, "b": Path("x")}
