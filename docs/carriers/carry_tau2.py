@@ -1,4 +1,4 @@
-"""Carries a domain of tau2-bench's own code to Assay: `python carry_tau2.py DOMAIN`, with whatever tau2 that python has.
+"""Carries a domain of tau2-bench's own code to Assay: `python carry_tau2.py DOMAIN`, with the tau2 that python has.
 
 Requests and answers are lines of JSON (docs/environments.md, "A carrier: any program"). Everything that a tool does,
 says or refuses is tau2's; only who may call which side's tools is asked here first, so that a missing tool is told
@@ -50,14 +50,15 @@ def tools_of(side, kit):
 
 def code():
     """A digest of every source file of tau2 that was loaded, and the version of its distribution."""
-    files = sorted(str(module.__file__) for name, module in sys.modules.items() if name.startswith("tau2."))
+    files = sorted(str(module.__file__) for name, module in [*sys.modules.items()] if name.startswith("tau2."))
     made = hashlib.sha256()
     for file in files:
         if file.endswith(".py"):
             with open(file, "rb") as source:
                 made.update(source.read())
-    owners = importlib.metadata.packages_distributions().get("tau2", ["tau2"])
-    return f"{owners[0]} {importlib.metadata.version(owners[0])}, sha256:{made.hexdigest()}"
+    owner = next(iter(importlib.metadata.packages_distributions().get("tau2", [])), "")  # none: a bare checkout
+    version = f"{owner} {importlib.metadata.version(owner)}, " if owner else ""
+    return f"{version}sha256:{made.hexdigest()}"
 
 
 def capabilities():
@@ -122,7 +123,7 @@ for line in sys.stdin:
     ask = json.loads(line)
     try:
         said = {"ok": do[ask["do"]](ask)}
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  the other end has to be told, whatever it is
         said = {"fault": {"message": repr(error)}}
     answers.write(json.dumps({"id": ask["id"], **said}) + "\n")
     answers.flush()

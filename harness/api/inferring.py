@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from harness.api.carriers import environment
+from harness.api.carriers import COMMAND, CONTAINER, environment
 from harness.api.crosses_data import AS_RECORDED
 from harness.api.replays_reading import ReadingOptions, Source, source_of
 from harness.environments.folder import VARIABLE
@@ -92,7 +92,7 @@ def _own(given: Shown) -> Shown:
 class _Inferring:
     def __init__(self, asked: Asked, source: Source, episodes: list[RecordedEpisode], stack: ExitStack) -> None:
         self.asked, self.source, self.episodes, self._stack = asked, source, episodes, stack
-        self.tools = tuple(dict.fromkeys(name for episode in episodes for name in _named(episode)))
+        self.tools = tuple(dict.fromkeys(name for episode in episodes for name in _tools_of(episode)))
         self.notes: list[str] = []
         self.faults: list[str] = []
         self.unfit: list[str] = []  # environments that have not all tools
@@ -105,24 +105,40 @@ class _Inferring:
 
     def _world(self) -> tuple[Environment, str, Path | None]:
         """The environment, opened, its name and its folder."""
-        candidates = [self.asked.environment] if self.asked.environment else list(self._candidates())
+        if self.asked.environment:
+            return self._named(self.asked.environment)
+        candidates = list(self._candidates())
         found: list[tuple[Environment, str, Path | None, str]] = []
         for name in candidates:
             opened = self._opened(name)
             if opened is None:
                 continue
-            if self.asked.environment or self._covers(opened[0]):
+            if self._covers(opened[0]):
                 found.append((opened[0], name, *opened[1:]))
             else:
                 self.unfit.append(name)
         if len(found) != 1:
             raise self._unknown(candidates, [name for _, name, *_ in found])
         world, name, folder, where = found[0]
-        if not self.asked.environment:
-            self.notes.append(f"--environment {name}: {self._evidence(len(candidates))}")
+        self.notes.append(f"--environment {name}: {self._evidence(len(candidates))}")
+        self._note_folder(folder, where)
+        return world, name, folder
+
+    def _named(self, name: str) -> tuple[Environment, str, Path | None]:
+        """The environment that the user names; its data may lie beside the archive. Raises EnvironmentFault."""
+        opened = None if name.startswith((COMMAND, CONTAINER)) else self._opened(name)
+        if opened is None:
+            made = environment(name, self.asked.folder)
+            close_with(self._stack, made)
+            made.capabilities  # noqa: B018  # what it cannot do without, it says here
+            return made, name, self.asked.folder
+        world, folder, where = opened
+        self._note_folder(folder, where)
+        return world, name, folder
+
+    def _note_folder(self, folder: Path | None, where: str) -> None:
         if where:
             self.notes.append(f"--environment-data {folder}: {where}")
-        return world, name, folder
 
     def _candidates(self) -> Iterator[str]:
         """Known environments of the format's kind; where the source states a domain, that one's alone."""
@@ -212,7 +228,7 @@ class _Inferring:
     def _unknown(self, candidates: list[str], several: list[str]) -> ConfigError:
         """The one message, with the command to give."""
         calls = f"calls {', '.join(self.tools[:3])}" + ", …" * (len(self.tools) > 3) if self.tools else "calls no tool"
-        name = self.asked.environment or next(iter(several or candidates), "NAME@VERSION")
+        name = next(iter(several or candidates), "NAME@VERSION")
         if several:
             what = f"several environments have the tools of this archive: {', '.join(several)}"
         elif self.unfit:
@@ -232,7 +248,7 @@ class _Inferring:
         return ConfigError(what, place=self.asked.archive, remedy=f"say it: {command}")
 
 
-def _named(episode: RecordedEpisode) -> Iterator[str]:
+def _tools_of(episode: RecordedEpisode) -> Iterator[str]:
     """The tools that were called, and that the task's reference calls."""
     for step in episode.steps:
         if step.kind == "tool.call" and step.actor in OWN_SIDE and of_interaction(step):
