@@ -22,7 +22,7 @@ from harness.records.environment import Answer, Call, Capabilities, EnvironmentF
 
 NAME = "telecom@tau2"
 _DOMAIN = "telecom"
-_REMEDY = "give an environment that implements it, behind a carrier: docs/environments.md"
+_REMEDY = "carry tau2's own code: docs/carriers/carry_tau2.py, as docs/environments.md says"
 
 
 class TelecomTau2:
@@ -54,19 +54,20 @@ class TelecomTau2:
         An initial state is the tools' affair, and none of them will be carried out: it is not looked at.
         """
         self.capabilities.check(opening)
-        yield TelecomSession(Access(self.capabilities, opening.mode))
+        yield TelecomSession(Access(self.capabilities, opening.mode), len(self._tools))
 
 
 class TelecomSession:
     """An :class:`harness.protocols.EnvironmentSession` whose tools are names."""
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
+    def __init__(self, access: Access, tools: int) -> None:
+        self._access, self._tools = access, tools
 
     def call(self, call: Call) -> Answer:
         if not self._access.allows(call.actor, call.namespace, call.name):
             return Answer(f"Error: Tool '{call.name}' not found.", error=True, missing=True)
-        raise EnvironmentFault(f"unimplemented: what {call.name} does is not described", place=NAME, remedy=_REMEDY)
+        listed = f"the data lists the names of {self._tools} tools"
+        raise EnvironmentFault(f"unimplemented: {listed}, not what {call.name} does", place=NAME, remedy=_REMEDY)
 
     def digest(self) -> str:
         raise EnvironmentFault("unimplemented: it has no state to digest", place=NAME, remedy=_REMEDY)

@@ -185,7 +185,7 @@ def test_telecom_tells_who_has_which_tool_and_guesses_nothing(tmp_path: Path) ->
     with environment.open(Opening("normal")) as session:
         assert ask(session, Actor.AGENT, "user", "reboot").missing
         assert ask(session, Actor.USER, "agent", "get_line").missing
-        with pytest.raises(EnvironmentFault, match="unimplemented: what get_line does"):
+        with pytest.raises(EnvironmentFault, match="names of 2 tools, not what get_line does"):
             ask(session, Actor.AGENT, "agent", "get_line", line_id="L1")
         for step in (session.digest, session.snapshot, lambda: session.restore(b"")):
             with pytest.raises(EnvironmentFault, match="unimplemented"):
