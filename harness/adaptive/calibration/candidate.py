@@ -65,14 +65,21 @@ def fit_candidate(
     cells = counts.cells()
     if settings.method == "map":
         return _fit_map(cells, d, rasch, settings, start)
-    hyperprior = Hyperprior(settings.priors.specific_sd).for_runs(counts.effective_runs)
     how = VariationalSettings(
-        hyperprior, settings.kinds, settings.max_iterations, _STEEPEST_OF_MANY * settings.tolerance
+        hyperprior_for(counts, settings),
+        settings.kinds,
+        settings.max_iterations,
+        _STEEPEST_OF_MANY * settings.tolerance,
     )
     fit = fit_variational(cells, d, rasch, how, start)
     held_out = {column: why for column, why in not_estimable(cells).items() if why in (EMPTY, SINGLE)}
     fitted = Fitted(fit.posterior, held_out, rasch, 0.0, fit.convergence)
     return replace(fitted, loss=-float(log_likelihood(fitted, cells).sum()))
+
+
+def hyperprior_for(counts: Counts, settings: CalibrationSettings) -> Hyperprior:
+    """What the loadings of a table rest on beforehand."""
+    return Hyperprior(settings.priors.specific_sd).for_runs(counts.effective_runs)
 
 
 def log_likelihood(fitted: Fitted, cells: Cells) -> FloatArray:

@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.adaptive.calibration.candidate import Fitted, log_likelihood
+from harness.adaptive.calibration.candidate import Fitted, hyperprior_for, log_likelihood
 from harness.adaptive.calibration.cells import Counts
 from harness.adaptive.calibration.drifting import DriftingSettings, fit_drifting
-from harness.adaptive.calibration.learning import Hyperprior
 from harness.adaptive.calibration.model_choice import Scored, scored_on, simplest_within_one_error
 from harness.adaptive.calibration.settings import DRIFT_DAYS, CalibrationSettings
 from harness.adaptive.calibration.timeline import Timeline
@@ -99,7 +98,7 @@ class Trial:
         return walks[best], found[best]
 
     def _score(self, walk: float, still: Scored, start: Fitted) -> Scored:
-        how = DriftingSettings(_hyperprior(self.shown, self.settings), _ROUGH_ITERATIONS, _ROUGH_TOLERANCE)
+        how = DriftingSettings(hyperprior_for(self.shown, self.settings), _ROUGH_ITERATIONS, _ROUGH_TOLERANCE)
         fitted = fit_drifting(self.shown, self.timeline, walk, start, how)
         return scored_on(self.hidden, still.dims, fitted, still.plain)
 
@@ -128,7 +127,7 @@ def fit_walking(
 ) -> Fitted:
     """The final fit."""
     how = DriftingSettings(
-        _hyperprior(counts, settings),
+        hyperprior_for(counts, settings),
         min(_FINE_ITERATIONS, settings.max_iterations),
         _FINE_TOLERANCE * settings.tolerance,
     )
@@ -138,7 +137,3 @@ def fit_walking(
 
 def _total(one: Scored) -> float:
     return float(one.by_run.sum())
-
-
-def _hyperprior(counts: Counts, settings: CalibrationSettings) -> Hyperprior:
-    return Hyperprior(settings.priors.specific_sd).for_runs(counts.effective_runs)
