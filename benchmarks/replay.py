@@ -41,9 +41,10 @@ def write_archive(path: Path, steps: int) -> int:
         file.write("[")
         episode = 0
         while written < steps:
-            traj: list[dict[str, Any]] = [{"role": "user", "content": "Look at my reservations."}]
-            for call in range(CALLS):
-                arguments = {"reservation_id": reservations[(episode + call) % len(reservations)]}
+            asked = [reservations[(episode + call) % len(reservations)] for call in range(CALLS)]
+            traj: list[dict[str, Any]] = [{"role": "user", "content": f"Look at {', '.join(asked)}."}]
+            for call, reservation in enumerate(asked):
+                arguments = {"reservation_id": reservation}
                 answer = session.call(Call(Actor.AGENT, "get_reservation_details", arguments))
                 function = {"name": "get_reservation_details", "arguments": json.dumps(arguments)}
                 call_id = f"call_{call}"
