@@ -18,7 +18,7 @@ from harness.adaptive.calibration.learning import Hyperprior
 from harness.adaptive.calibration.timeline import timeline_of
 from harness.adaptive.errors import CalibrationError
 
-QUICK = CalibrationSettings(average=False, report=False)
+QUICK = CalibrationSettings(candidates=("rasch", 1, 2), average=False, report=False)
 DAYS = 40
 
 
@@ -49,14 +49,14 @@ def test_a_walk_of_nothing_is_the_fit_that_holds_items(dims: int | str) -> None:
     counts = Counts.dense(past.passes, past.trials)
     timeline = timeline_of(past.dates, 5)
     assert timeline is not None
-    still = fit_candidate(counts, dims, replace(QUICK, kinds=1, tolerance=1e-6))  # type: ignore[arg-type]
-    how = DriftingSettings(Hyperprior(0.4).for_runs(60), 400, 1e-5)
+    still = fit_candidate(counts, dims, replace(QUICK, kinds=1, tolerance=1e-4))  # type: ignore[arg-type]
+    how = DriftingSettings(Hyperprior(0.4).for_runs(60), 200, 1e-4)
     found = fit_drifting(counts, timeline, 1e-12, still, how)
     assert found.convergence.converged
     for t in range(5):
-        np.testing.assert_allclose(found.items[t], still.posterior.item, atol=2e-4)
-        np.testing.assert_allclose(found.covariances[t], still.posterior.item_covariance, atol=2e-4)
-    np.testing.assert_allclose(found.posterior.theta, still.posterior.theta, atol=2e-4)
+        np.testing.assert_allclose(found.items[t], still.posterior.item, atol=2e-3)
+        np.testing.assert_allclose(found.covariances[t], still.posterior.item_covariance, atol=2e-3)
+    np.testing.assert_allclose(found.posterior.theta, still.posterior.theta, atol=2e-3)
 
 
 def test_auto_finds_how_far_items_moved_and_where_they_are() -> None:
