@@ -146,8 +146,8 @@ def _services(
         store=store,
         solver=no_solver,
         grader=lambda reference: graders[reference],
-        account=accountant(lambda model, usage: None),
-        price=lambda model, usage: None,
+        account=accountant(lambda model, usage, tier: None),
+        price=lambda model, usage, tier: None,
         redactor=Redactor({**{name: host_env[name] for name in host_env if sounds_secret(name)}, **secrets}),
         host_env=host_env,
     )

@@ -17,7 +17,7 @@ from harness.billing.usage import normalise
 from harness.records.event import Event
 from harness.records.usage import Account, Span, Usage
 
-PriceOf = Callable[[str, Usage], float | None]  # model and usage of one call -> USD, None when unknown
+PriceOf = Callable[[str, Usage, str | None], float | None]  # model, usage and tier of one call -> USD, None: unknown
 
 SPAN = "span"  # of a tree that was recorded elsewhere
 # Where records of a response name the service tier; Anthropic's usage object has it inside.
@@ -150,15 +150,15 @@ class _Call:
                 }
             )
         if self.answer is not None:
-            usage, cost = _usage(self.answer), self.answer.get("cost_usd")
+            usage, cost, tier = _usage(self.answer), self.answer.get("cost_usd"), tier_of(self.answer)
             ends.append(
                 {
                     "provider": provider,
                     "response_id": self.answer.get("gen_ai.response.id"),
                     "usage": usage,
-                    "cost_usd": self._priced(usage, price) if cost is None else cost,
+                    "cost_usd": self._priced(usage, price, tier) if cost is None else cost,
                     "charged": _may_be_charged(self.answer),
-                    "tier": tier_of(self.answer),
+                    "tier": tier,
                 }
             )
         elif not self.failed and (not self.attempts or self.attempts[-1].get("error")):
@@ -170,8 +170,8 @@ class _Call:
         ]
         return spans or [Span(span=name, parent=self.parent)]
 
-    def _priced(self, usage: Usage | None, price: PriceOf | None) -> float | None:
-        return price(self.model, usage) if usage is not None and price is not None else None
+    def _priced(self, usage: Usage | None, price: PriceOf | None, tier: str | None = None) -> float | None:
+        return price(self.model, usage, tier) if usage is not None and price is not None else None
 
     def _unanswered(self) -> list[Mapping[str, Any]]:
         """The attempts that the answer does not stand for: it is the record of the last one that went well."""

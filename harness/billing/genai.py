@@ -46,9 +46,10 @@ class GenaiPrices:
         found = {self._price(entry) for entry in _entries(asked, self.provider)}
         return found.pop() if len(found) == 1 else None
 
-    def cost_usd(self, model: str, usage: Usage) -> float | None:
-        """The cost of one call of exactly `model`, or None when it is not known."""
-        return cost_usd(usage, self.price(model))
+    def cost_usd(self, model: str, usage: Usage, tier: str | None = None) -> float | None:
+        """The cost of one call of exactly `model`, served at `tier`, or None when it is not known."""
+        price = self.price(model)
+        return cost_usd(usage, None if price is None else price.of_tier(tier))
 
     def _price(self, entry: Any) -> Price | None:
         from genai_prices import types

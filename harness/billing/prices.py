@@ -38,8 +38,8 @@ class PriceTable(Protocol):
         """The price of exactly that model, or None."""
         ...
 
-    def cost_usd(self, model: str, usage: Usage) -> float | None:
-        """The cost of one call of exactly that model, or None when it is not known."""
+    def cost_usd(self, model: str, usage: Usage, tier: str | None = None) -> float | None:
+        """The cost of one call of exactly that model, served at `tier`, or None when it is not known."""
         ...
 
 
@@ -68,8 +68,9 @@ class FixedPrices:
         fitting = [price for pattern, price in self.patterns.items() if _fits(model, pattern)]
         return fitting[0] if len(fitting) == 1 else None
 
-    def cost_usd(self, model: str, usage: Usage) -> float | None:
-        return cost_usd(usage, self.price(model))
+    def cost_usd(self, model: str, usage: Usage, tier: str | None = None) -> float | None:
+        price = self.price(model)
+        return cost_usd(usage, None if price is None else price.of_tier(tier))
 
 
 def fixed_prices(table: Mapping[str, Any], *, place: str = "prices") -> FixedPrices:

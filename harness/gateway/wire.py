@@ -68,6 +68,7 @@ def read_reply(body: Any, provider: str, normalise: Normalise) -> ChatReply:
         response_id=_text(body.get("id")),
         model=_text(body.get("model")),
         provider=provider,
+        service_tier=_text(body.get("service_tier")) or None,
         message={key: value for key, value in message.items() if value is not None},
     )
 
@@ -124,7 +125,7 @@ class StreamedReply:
             return
         if event.get("error"):
             raise FailedAttempt(f"the stream ended in an error: {said_in(json.dumps(event['error']))}", status=200)
-        self._head = {key: event.get(key, self._head.get(key)) for key in ("id", "model")}
+        self._head = {key: event.get(key) or self._head.get(key) for key in ("id", "model", "service_tier")}
         self._usage = event.get("usage") or self._usage
         try:
             for choice in event.get("choices") or ():

@@ -39,6 +39,7 @@ class ChatReply(Record):
     response_id: str | None = None
     model: str | None = None  # as the service names it
     provider: str | None = None
+    service_tier: str | None = None  # how it was served, by the service's own word ("flex", "priority"); None: not said
     message: dict[str, Any] = {}  # the assistant message to put back into the conversation
 
 

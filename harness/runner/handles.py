@@ -21,7 +21,7 @@ from harness.runner.budget import after_call, before_call, before_command, clamp
 from harness.runner.interaction import Interaction
 from harness.runner.journal import Journal
 
-Price = Callable[[str, Usage], float | None]
+Price = Callable[[str, Usage, str | None], float | None]  # model, usage and service tier -> USD
 EXEC_NOT_FOUND = (126, 127)
 
 
@@ -171,15 +171,15 @@ class MeteredModel:
             raise
         self.interaction.provider_fault = None
         self.interaction.completed_calls += 1
-        self._note_reply(reply, self._book(request.model, reply.model, reply.usage), span)
+        self._note_reply(reply, self._book(request.model, reply.model, reply.usage, reply.service_tier), span)
         return reply
 
-    def _book(self, asked: str, answered: str | None, usage: Usage | None) -> float | None:
+    def _book(self, asked: str, answered: str | None, usage: Usage | None, tier: str | None = None) -> float | None:
         """Count a response towards the budgets; its cost in USD, or None. A service may answer under a dated name."""
         cost = None
         if usage is not None:
-            cost = self.price(answered, usage) if answered is not None else None
-            cost = self.price(asked, usage) if cost is None else cost
+            cost = self.price(answered, usage, tier) if answered is not None else None
+            cost = self.price(asked, usage, tier) if cost is None else cost
         self.interaction.spent = self.interaction.spent.with_response(usage, cost)
         return cost
 
@@ -216,6 +216,8 @@ class MeteredModel:
             "usage": reply.usage.plain() if reply.usage is not None else None,
             "cost_usd": cost_usd,
         }
+        if reply.service_tier is not None:
+            payload["openai.response.service_tier"] = reply.service_tier
         payload["message"] = self.journal.body(canonical_json(reply.message), "message", blobs)
         self.journal.note("model.call", payload, actor=Actor.AGENT, span=span, blobs=blobs)
 

@@ -75,6 +75,16 @@ async def test_a_reply_with_its_usage() -> None:
     assert [(a.number, a.status, a.charged) for a in attempts] == [(1, 200, True)]
 
 
+@pytest.mark.parametrize(("said", "tier"), [("flex", "flex"), (None, None), ("", None), (3, None)])
+async def test_a_reply_says_how_it_was_served(said: Any, tier: str | None) -> None:
+    reply, _ = await ask(Service(json_response({**GOOD, "service_tier": said})))
+    assert isinstance(reply, ChatReply)
+    assert reply.service_tier == tier
+    streamed, _ = await ask(Service(events({**PIECES[0], "service_tier": said}, *PIECES[1:])), stream=True)
+    assert isinstance(streamed, ChatReply)
+    assert streamed.service_tier == tier
+
+
 async def test_retry_after_is_honoured() -> None:
     service = Service(json_response({}, 429, **{"retry-after": "7"}), json_response(GOOD))
     reply, attempts = await ask(service)
@@ -217,7 +227,7 @@ def events(*bodies: Any, done: bool = True) -> httpx.Response:
     return httpx.Response(200, content="".join(lines).encode())
 
 
-PIECES = [
+PIECES: list[dict[str, Any]] = [
     {"id": "r", "model": "m-1", "choices": [{"delta": {"content": "a"}}]},
     {"id": "r", "choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "bash"}}]}}]},
     {"id": "r", "choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": '{"x'}}]}}]},

@@ -16,6 +16,7 @@ from harness.records.run import AdaptiveConfig, RunConfig, RunRow
 from harness.records.task import Budget, Environment, FileTree, Grading, ImagePin, Limits, Solution, Task, TreeFile
 from harness.records.trial import SolverSpec, TrialPlan, trial_id
 from harness.records.usage import Usage
+from harness.runner.handles import Price
 from harness.runner.redaction import Redactor
 from harness.runner.services import Services
 from harness.runner.trial import Trial
@@ -115,7 +116,7 @@ def reply(total: int = 100, *, usage: bool = True, response_id: str | None = Non
     )
 
 
-def priced(model: str, usage: Usage) -> float | None:
+def priced(model: str, usage: Usage, tier: str | None) -> float | None:
     """A dollar per million tokens."""
     return usage.total / 1e6
 
@@ -126,7 +127,7 @@ def make_services(
     provider: MemorySandboxProvider | None = None,
     store: MemoryStore | None = None,
     model: ChatModel | None = None,
-    price: Callable[[str, Usage], float | None] = priced,
+    price: Price = priced,
     secrets: dict[str, str] | None = None,
 ) -> Services:
     """Services on twins, with the real grader and the real accounting."""

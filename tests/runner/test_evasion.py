@@ -163,7 +163,7 @@ async def test_a_stream_that_was_cut_is_not_the_agents_fault() -> None:
 
 
 async def test_a_service_that_answers_under_a_dated_name_is_priced_as_asked() -> None:
-    def only_asked(model: str, usage: Usage) -> float | None:
+    def only_asked(model: str, usage: Usage, tier: str | None) -> float | None:
         return 1e-6 if model == "fake-1" else None
 
     dated = reply(100).model_copy(update={"model": "fake-1-2026-01-01"})

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
+from harness.billing.account import spans_of
 from harness.billing.prices import fixed_prices
 from harness.protocols import Episode
 from harness.records.chat import ChatReply
@@ -14,14 +13,15 @@ from harness.records.task import Budget
 from harness.records.usage import Usage
 from harness.records.vocabulary import Outcome, Reason, StopReason
 from harness.runner.halting import UNKNOWN_SPENDS_IN_A_ROW
+from harness.runner.handles import Price
 from harness.runner.recovery import new_schedule
 from harness.runner.run import Run
 from tests.runner.scenes import FakeModel, answer, carry_out, make_row, make_services, make_task, reply
 
 pytestmark = pytest.mark.anyio
 
-Price = Callable[[str, Usage], float | None]
-TABLE = {"date": "2026-01-01", "models": {"fake-1": {"input": 1.0, "output": 10.0}}}
+TIERS = {"batch": {"input": 0.5, "output": 5.0}}
+TABLE = {"date": "2026-01-01", "models": {"fake-1": {"input": 1.0, "output": 10.0, "tiers": TIERS}}}
 PRICE = fixed_prices(TABLE).cost_usd
 
 
@@ -43,6 +43,8 @@ async def spend(said: ChatReply, price: Price = PRICE, budget: Budget | None = N
 @pytest.mark.parametrize(
     ("said", "usd"),
     [
+        (reply().model_copy(update={"usage": Usage(input=10, output=1), "service_tier": "default"}), 20e-6),
+        (reply().model_copy(update={"usage": Usage(input=10, output=1), "service_tier": "batch"}), 10e-6),
         (using(input=10, output=1), 20e-6),
         (using(input=10, output=1, reasoning=2), 40e-6),
         (using(input=10, output=1, cache_read=5), 25e-6),
@@ -63,7 +65,8 @@ async def test_every_bucket_that_a_service_reports_has_a_cost_by_a_table_of_two_
         (reply(usage=False), PRICE, Budget(cost_usd=1.0), StopReason.COST, "usage was not reported"),
         (using(input=10), PRICE, Budget(cost_usd=1.0), StopReason.COST, "usage was not reported"),
         (reply(usage=False), PRICE, Budget(tokens=999), StopReason.TOKENS, "reported no usage"),
-        (reply(), lambda model, usage: None, Budget(cost_usd=1.0), StopReason.COST, "price is unknown"),
+        (reply().model_copy(update={"service_tier": "flex"}), PRICE, Budget(cost_usd=1.0), StopReason.COST, "price is"),
+        (reply(), lambda model, usage, tier: None, Budget(cost_usd=1.0), StopReason.COST, "price is unknown"),
     ],
 )
 async def test_a_spend_that_is_unknown_is_no_fail(
@@ -75,7 +78,7 @@ async def test_a_spend_that_is_unknown_is_no_fail(
     assert result.cost_usd is None
 
 
-@pytest.mark.parametrize("price", [PRICE, lambda model, usage: None])
+@pytest.mark.parametrize("price", [PRICE, lambda model, usage, tier: None])
 async def test_without_such_a_budget_it_is_only_unknown(price: Price) -> None:
     result = await spend(reply(usage=False), price, Budget(steps=9))
     assert (result.outcome, result.cost_usd, result.calls_without_usage) == (Outcome.PASSED, None, 1)
@@ -98,3 +101,13 @@ async def test_a_service_that_never_tells_halts_the_run_with_a_remedy_and_fails_
     assert {result.reason for result in results if result is not None} == {Reason.SPEND_UNKNOWN}
     assert run.halted is not None
     assert "use a service that reports usage" in run.halted
+
+
+@pytest.mark.parametrize(("tier", "usd"), [("batch", 10e-6), ("flex", None), (None, 20e-6)])
+async def test_a_run_of_ours_is_billed_by_the_tier_that_its_service_named(tier: str | None, usd: float | None) -> None:
+    said = using(input=10, output=1).model_copy(update={"service_tier": tier})
+    services = make_services(chat_then_answer, model=FakeModel([said]), price=PRICE)
+    result = await carry_out(services, make_task(), model="fake-1")
+    assert result.cost_usd == (None if usd is None else pytest.approx(usd))
+    (span,) = spans_of(services.store.events(result.trial))
+    assert (span.tier, span.cost_usd) == (tier, result.cost_usd)
