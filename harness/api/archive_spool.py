@@ -25,7 +25,7 @@ from harness.store.faults import explained
 
 _IN_MEMORY_BYTES = 16 << 20
 _PIECE_BYTES = 1 << 20  # written at once
-_MOST_TASKS, _MOST_TASK_BYTES = 5000, 64 << 20  # kept in memory; those beyond lie with their episodes
+_MOST_TASKS, _MOST_TASK_BYTES = 1000, 32 << 20  # kept in memory; those beyond lie with their episodes
 _ACTORS, _PHASES = tuple(Actor), (None, *Phase)
 _ACTOR_NUMBERS = {actor: number for number, actor in enumerate(_ACTORS)}
 _PHASE_NUMBERS = {phase: number for number, phase in enumerate(_PHASES)}

@@ -7,11 +7,11 @@ happened, its end. Nothing of it was measured here, so the harness's own clock r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from harness.api.archive_account import Spending, contradicted, result_of, with_usage
 from harness.api.archive_bodies import harness_body, payload_text, unmeasured_body
+from harness.api.archive_inventory import Cell, Place
 from harness.api.archive_spool import Kept
 from harness.billing.account import ANSWER, SPAN
 from harness.records.archive import ArchiveRun, Step
@@ -27,7 +27,6 @@ from harness.store.ended import EndedTrial, EndedWriter
 from harness.store.sqlite import SqliteStore
 
 SOURCE, RESULT, STATE = "import.source", "trial.result", "trial.state"
-Place = tuple[str, int, int]  # task, repeat, attempt
 _INLINE = 4096  # characters of a system prompt: the same one comes with every episode
 _SPENDING = frozenset((ANSWER, SPAN))
 _SETUP = Phase.SETUP
@@ -35,38 +34,35 @@ _SOLVER = SolverSpec(name="imported", version="1")
 _UNLIMITED = Budget()
 
 
-@dataclass(slots=True)
-class Cell:
-    """A planned trial of the archive."""
-
-    slot: int
-    outcome: Outcome
-    conflict: bool = False  # another record of it has another outcome
-
-
 class Writer:
     """Gives the episodes of one run to `ended`; those that are there already are left alone."""
 
     def __init__(
-        self, store: SqliteStore, ended: EndedWriter, run: str, info: ArchiveRun, cells: Mapping[Place, Cell]
+        self,
+        store: SqliteStore,
+        ended: EndedWriter,
+        run: str,
+        info: ArchiveRun,
+        cell_of: Callable[[Place], Cell | None],
     ) -> None:
-        self.store, self.run, self.info, self._ended, self._cells = store, run, info, ended, cells
+        self.store, self.run, self.info, self._ended, self._cell_of = store, run, info, ended, cell_of
         self.written = self.already = 0
         self.outcomes: Counter[Outcome] = Counter()
         self._planned: set[str] = set()
         self._done: set[str] = set()
         ended.begin(run)
-        for row in store.trials(run):
-            self._planned.add(row.trial)
-            if row.result is not None:
-                self._done.add(row.trial)
+        for trial, has_ended in store.ends(run):
+            self._planned.add(trial)
+            if has_ended:
+                self._done.add(trial)
             else:
-                ended.begin(row.trial)
+                ended.begin(trial)
         self._blobs: set[str] = set()
 
     def take(self, kept: Kept) -> None:
         """Add an episode. Raises StoreError for what cannot be stored, before anything of it is."""
-        cell = self._cells[kept.task.id, kept.repeat, kept.attempt]
+        cell = self._cell_of((kept.task.id, kept.repeat, kept.attempt))
+        assert cell is not None  # every episode that is kept was counted
         trial = trial_id(self.run, cell.slot, kept.attempt)
         if trial not in self._done:
             ended = self._ended_trial(trial, cell, kept)

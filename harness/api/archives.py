@@ -12,14 +12,14 @@ import gc
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.api.archive_gaps import unfinished_row
-from harness.api.archive_reading import legal_task_id, suite_version
+from harness.api.archive_inventory import RunInventory
+from harness.api.archive_reading import suite_version
 from harness.api.archive_spool import Kept, Spool, spooling
-from harness.api.archive_writing import Cell, Place, Writer
+from harness.api.archive_writing import Writer
 from harness.api.export_lines import Restoring, is_export
 from harness.importers.consistency import Consistency, instant
 from harness.importers.container import Archive
@@ -38,7 +38,6 @@ from harness.records.archive import (
 from harness.records.base import Record, digest_of
 from harness.records.errors import ConfigError, StoreError
 from harness.records.run import RunConfig, RunRow
-from harness.records.task import Task
 from harness.records.trial import SolverSpec
 from harness.records.vocabulary import Outcome
 from harness.store.encoding import UnstorableError, storable
@@ -94,44 +93,6 @@ class LintReport(Record):
     episodes: int
     missing: tuple[str, ...]
     findings: tuple[Finding, ...]
-
-
-@dataclass
-class _RunInventory:
-    """A run of the archive before it is written."""
-
-    run: ArchiveRun
-    cells: dict[Place, Cell] = field(default_factory=dict)
-    tasks: dict[str, str] = field(default_factory=dict)  # id of ours -> version
-    slots: dict[tuple[str, int], int] = field(default_factory=dict)
-    repeats: int = 1
-    cut: bool = False  # the archive ends too early
-
-    @property
-    def stated(self) -> bool:
-        """Whether the source says what it planned."""
-        return bool(self.run.tasks) and self.run.repeats is not None
-
-    @property
-    def plan(self) -> tuple[tuple[str, ...], int]:
-        """Planned task ids and repeats: as the source states them, or else what is there, an id for every trial of it
-        where tasks have unequal numbers of trials. Of a file that was cut off, the row that it breaks off in is
-        planned whole."""
-        tasks = dict.fromkeys((*(legal_task_id(task) for task in self.run.tasks), *self.tasks))
-        repeats = max(self.run.repeats or 1, self.repeats)
-        stated = bool(self.run.tasks) or self.run.repeats is not None
-        row = len(unfinished_row(self.slots)) if self.cut else 0
-        if stated or len(tasks) * repeats == len(self.slots) + row:
-            return tuple(tasks), repeats
-        return tuple(task for task, _ in self.slots), 1
-
-    @property
-    def gaps(self) -> list[str]:
-        """Planned trials that are not there."""
-        tasks, repeats = self.plan
-        if len(set(tasks)) < len(tasks):
-            return []
-        return [f"{task}/{number}" for task in tasks for number in range(repeats) if (task, number) not in self.slots]
 
 
 def lint_archive(path: str | Path, *, format: str | None = None, options: ImportOptions | None = None) -> LintReport:
@@ -208,7 +169,7 @@ class _Import:
         self.archive, self.importer, self.recognition, self.options = archive, importer, recognition, options
         self.asked = run
         self.checks = Consistency()
-        self.runs: dict[str, _RunInventory] = {}
+        self.runs: dict[str, RunInventory] = {}
         self.refused: list[Finding] = []  # episodes that were read and cannot be stored
 
     def into(self, store: SqliteStore) -> ImportReport:
@@ -216,14 +177,13 @@ class _Import:
             return self._into(store, spool)
 
     def _into(self, store: SqliteStore, spool: Spool) -> ImportReport:
-        for item in self.importer.read(self.archive, self.options):
-            self._count(item, spool)
+        self._read(spool)
         unread = [*self.archive.problems, *(f for f in self.checks.findings() if f.unread), *self.refused]
         self.refused = []
-        if not any(found.cells for found in self.runs.values()):
+        if not any(found.slots for found in self.runs.values()):
             first = f": {unread[0].place}: {unread[0].what}" if unread else ""
             raise ArchiveError(f"no episode could be read{first}", place=str(self.archive.path), remedy="see above")
-        found = {key: inventory for key, inventory in self.runs.items() if inventory.cells}
+        found = {key: inventory for key, inventory in self.runs.items() if inventory.slots}
         for inventory in found.values():
             inventory.cut = any(finding.rule == CUT for finding in unread)
         names = self._names(found)
@@ -247,6 +207,11 @@ class _Import:
             findings=tuple(f for f in self.checks.findings() if not f.unread),
         )
 
+    def _read(self, spool: Spool) -> None:
+        # In a frame of its own: an episode holds on to its importer, which may know a hundred thousand tasks.
+        for item in self.importer.read(self.archive, self.options):
+            self._count(item, spool)
+
     def _write(self, writer: Writer, kept: Kept) -> None:
         try:
             writer.take(kept)
@@ -257,14 +222,14 @@ class _Import:
         if not isinstance(item, ArchiveEpisode):
             self.checks.take(item)
             if isinstance(item, ArchiveRun):
-                self.runs.setdefault(item.key, _RunInventory(self._named(item)))
+                self.runs.setdefault(item.key, RunInventory(self._named(item)))
             return
         steps = item.steps()
         self.checks.take(item, steps)
-        inventory = self.runs.setdefault(item.run, _RunInventory(ArchiveRun(item.run, item.run)))
+        inventory = self.runs.setdefault(item.run, RunInventory(ArchiveRun(item.run, item.run)))
         suite = inventory.run.suite
         task = spool.task(item.task, suite)
-        known = inventory.cells.get((task.id, item.repeat, item.attempt))
+        known = inventory.cell((task.id, item.repeat, item.attempt))
         if known is not None:
             known.conflict = known.conflict or known.outcome is not item.outcome
             return
@@ -273,22 +238,14 @@ class _Import:
         except UnstorableError as error:
             self.refused.append(_refused(item.place, error))
         else:
-            self._place(item, task, inventory)
+            inventory.add(task, item)
 
     def _named(self, run: ArchiveRun) -> ArchiveRun:
         """The run with the labels that the user stated."""
         given = {name: getattr(self.options, name) for name in ("agent", "scaffold", "model")}
         return replace(run, **{name: value for name, value in given.items() if value is not None})
 
-    @staticmethod
-    def _place(episode: ArchiveEpisode, task: Task, inventory: _RunInventory) -> None:
-        slot = inventory.slots.setdefault((task.id, episode.repeat), len(inventory.slots))
-        key = (task.id, episode.repeat, episode.attempt)
-        inventory.cells[key] = Cell(episode.slot if episode.slot is not None else slot, episode.outcome)
-        inventory.tasks.setdefault(task.id, task.version)
-        inventory.repeats = max(inventory.repeats, episode.repeat + 1)
-
-    def _names(self, found: dict[str, _RunInventory]) -> dict[str, str]:
+    def _names(self, found: dict[str, RunInventory]) -> dict[str, str]:
         """Ids of ours for the archive's runs: kept ones, the asked one, or made from the archive's digest."""
         base = self.asked or f"{self.recognition.format}-{self.archive.identity[7:17]}"
         several = len(found) > 1
@@ -298,7 +255,7 @@ class _Import:
             for number, (key, inventory) in enumerate(found.items(), start=1)
         }
 
-    def _open(self, store: SqliteStore, ended: EndedWriter, name: str, inventory: _RunInventory) -> Writer:
+    def _open(self, store: SqliteStore, ended: EndedWriter, name: str, inventory: RunInventory) -> Writer:
         config, run = self._config(inventory), inventory.run
         created = instant(run.created)
         existing = next((row for row in store.runs() if row.run == name), None)
@@ -312,9 +269,9 @@ class _Import:
                 place=str(store.path),
                 remedy="give another id with --as",
             )
-        return Writer(store, ended, name, run, inventory.cells)
+        return Writer(store, ended, name, run, inventory.cell)
 
-    def _config(self, inventory: _RunInventory) -> RunConfig:
+    def _config(self, inventory: RunInventory) -> RunConfig:
         run = inventory.run
         planned, repeats = inventory.plan
         source = {"format": self.recognition.format, "digest": self.archive.identity, "file": self.archive.path.name}
@@ -341,7 +298,7 @@ class _Import:
             },
         )
 
-    def _report(self, writer: Writer, inventory: _RunInventory) -> ImportedRun:
+    def _report(self, writer: Writer, inventory: RunInventory) -> ImportedRun:
         (planned, repeats), gaps = inventory.plan, inventory.gaps
         return ImportedRun(
             run=writer.run,

@@ -17,6 +17,7 @@ from harness.records.vocabulary import Outcome
 
 _SAME_TIMES = 3  # episodes with one and the same beginning and end
 _SLACK_S = 2.0
+_OUTCOMES = tuple(Outcome)
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  # of times without a zone, which are read as UTC
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_TOLD = 1000  # findings of one rule
@@ -27,13 +28,13 @@ class _Seen:
     """What has been seen of one run."""
 
     run: ArchiveRun
-    cells: dict[tuple[str, int, int], tuple[Outcome, str]] = field(default_factory=dict)
+    cells: dict[tuple[str, int, int], bytes] = field(default_factory=dict)  # see :func:`_seal`
     outcomes: Counter[Outcome] = field(default_factory=Counter)
-    times: Counter[tuple[str, str]] = field(default_factory=Counter)
+    times: Counter[int] = field(default_factory=Counter)  # by the hash of beginning and end
+    alike: dict[int, tuple[str, str]] = field(default_factory=dict)  # those that came more than once
     without_usage: int = 0
     expecting_usage: int = 0
-    costs: list[float | None] = field(default_factory=list)
-    passed_tasks: set[str] = field(default_factory=set)
+    cost_usd: float | None = 0.0  # None: of an episode it is not known
     max_repeat: int = 0
 
 
@@ -83,25 +84,31 @@ class Consistency:
 
 
 def _add(item: ArchiveEpisode, seen: _Seen, steps: Sequence[Step]) -> None:
-    seen.cells.setdefault((item.task.id, item.repeat, item.attempt), (item.outcome, item.source.sha256))
+    seen.cells.setdefault((item.task.id, item.repeat, item.attempt), _seal(item))
     seen.outcomes[item.outcome] += 1
-    seen.costs.append(item.cost_usd)
+    seen.cost_usd = None if seen.cost_usd is None or item.cost_usd is None else seen.cost_usd + item.cost_usd
     seen.max_repeat = max(seen.max_repeat, item.repeat)
-    if item.outcome is Outcome.PASSED:
-        seen.passed_tasks.add(item.task.id)
     if item.started and item.finished:
-        seen.times[item.started, item.finished] += 1
+        times = hash((item.started, item.finished))
+        seen.times[times] += 1
+        if seen.times[times] > 1:
+            seen.alike[times] = item.started, item.finished
     if item.expects_usage:
         seen.expecting_usage += 1
         seen.without_usage += item.usage is None and all(step.payload.get("usage_raw") is None for step in steps)
+
+
+def _seal(item: ArchiveEpisode) -> bytes:
+    """Outcome and digest of a record, in few bytes: there may be a hundred thousand."""
+    return bytes((_OUTCOMES.index(item.outcome),)) + bytes.fromhex(item.source.sha256.removeprefix("sha256:"))
 
 
 def _repeated(item: ArchiveEpisode, seen: _Seen) -> Iterator[Finding]:
     known = seen.cells.get((item.task.id, item.repeat, item.attempt))
     if known is None:
         return
-    outcome, digest = known
-    if digest == item.source.sha256:
+    outcome = _OUTCOMES[known[0]]
+    if known[1:] == _seal(item)[1:]:
         yield Finding(
             rule="trial.repeated", place=item.place, what="the same record once more", remedy="it counts once"
         )
@@ -162,8 +169,10 @@ def _costs(item: ArchiveEpisode, steps: Sequence[Step]) -> Iterator[Finding]:
 
 def _of_run(seen: _Seen) -> Iterator[Finding]:
     place = seen.run.suite + (f" ({seen.run.key})" if seen.run.key not in ("run", seen.run.suite) else "")
-    alike = [(times, count) for times, count in seen.times.items() if count >= _SAME_TIMES]
-    for (start, end), count in alike:
+    for times, (start, end) in seen.alike.items():
+        count = seen.times[times]
+        if count < _SAME_TIMES:
+            continue
         what = f"{count} episodes begin at {start} and end at {end}: no times that were measured"
         yield Finding(rule="time.placeholder", place=place, what=what, remedy="treat the times as unknown")
     if seen.expecting_usage and seen.without_usage:
@@ -208,11 +217,11 @@ def _totals(seen: _Seen, place: str) -> Iterator[Finding]:
             what = f"states {key.removeprefix('n_')} {said:g}, its records give {value}"
             yield Finding(rule="totals.count", place=place, what=what)
     cost = number(stated.get("total_cost"))
-    if cost is not None and seen.costs and all(known is not None for known in seen.costs):
-        sum_usd = sum(known for known in seen.costs if known is not None)
-        if abs(sum_usd - cost) > max(1e-6, 0.005 * cost):
-            what = f"states a total cost of ${cost:.4f}; its episodes cost ${sum_usd:.4f} together"
-            yield Finding(rule="totals.cost", place=place, what=what, remedy="assay bill says which sum it is")
+    if cost is None or not total or seen.cost_usd is None:
+        return
+    if abs(seen.cost_usd - cost) > max(1e-6, 0.005 * cost):
+        what = f"states a total cost of ${cost:.4f}; its episodes cost ${seen.cost_usd:.4f} together"
+        yield Finding(rule="totals.cost", place=place, what=what, remedy="assay bill says which sum it is")
 
 
 def instant(text: str) -> datetime | None:

@@ -10,6 +10,7 @@ import hashlib
 import os
 import zipfile
 import zlib
+from array import array
 from bisect import bisect_left
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from harness.importers.inflating import GZIP, Inflating
 from harness.importers.json_stream import Member, Reader, lines, members
 from harness.importers.zip_entries import FoundEntry, found_entries, open_entry, open_found
 from harness.records.archive import CUT, ArchiveError, Finding
-from harness.records.base import digest_of
+from harness.records.base import canonical_json
 
 MOST_FILES = 500_000
 MOST_BYTES = 64 << 30  # of one file's content
@@ -52,7 +53,7 @@ class Archive:
         self.is_zip = self.is_zip or self._cut
         self.names: tuple[str, ...] = tuple(self._list())
         self._known = frozenset(self.names)
-        self._ordered = sorted((name, place) for place, name in enumerate(self.names))
+        self._ordered = array("I", sorted(range(len(self.names)), key=self.names.__getitem__))
 
     # --- what there is -------------------------------------------------------------------------------
 
@@ -135,13 +136,19 @@ class Archive:
         """The names below a folder of the archive ("" for all)."""
         if not folder:
             return iter(self.names)
-        first, last = (bisect_left(self._ordered, (f"{folder}{end}",)) for end in ("/", "0"))  # "0" follows "/"
-        return iter([name for _, name in sorted((place, name) for name, place in self._ordered[first:last])])
+        first, last = (  # "0" follows "/"
+            bisect_left(self._ordered, f"{folder}{end}", key=self.names.__getitem__) for end in ("/", "0")
+        )
+        return iter([self.names[place] for place in sorted(self._ordered[first:last])])
 
     @property
     def identity(self) -> str:
         """The digest of everything that was read to its end: equal archives have equal ones, wherever they lie."""
-        return digest_of(sorted(self.digests.items()))
+        hashed = hashlib.sha256()  # of the canonical JSON of the sorted pairs, which may be half a million
+        for number, pair in enumerate(sorted(self.digests.items())):
+            hashed.update((b"," if number else b"[") + canonical_json(pair))
+        hashed.update(b"]" if self.digests else b"[]")
+        return "sha256:" + hashed.hexdigest()
 
     # --- reading -------------------------------------------------------------------------------------
 
