@@ -12,6 +12,7 @@ from harness.api.stores import open_store
 from harness.cli.exits import Exit
 from harness.cli.options import DEFAULT_STORE, AsJson, Store, print_json, say
 from harness.report.cross import regrade_text
+from harness.report.words import counted
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -91,8 +92,8 @@ def _show(reports: tuple[RegradeReport, ...], *, as_json: bool) -> None:
             told = ", ".join(report.first_missing) + (f" and {more} more" if more and report.first_missing else "")
             print(f"  missing: {least}{report.missing}, without a grade{': ' * bool(told)}{told}")
         if report.unread:
-            print(f"  {report.unread} part(s) of the archive could not be read: what they held has no grade")
+            print(f"  {counted(report.unread, 'part')} of the archive could not be read: what was there has no grade")
         if report.unfinished:
-            print(f"  {report.unfinished} trial(s) have no result: `assay resume {report.run}` carries them out")
+            print(f"  without a result: {counted(report.unfinished, 'trial')}; `assay resume {report.run}` goes on")
     if any(report.moved for report in reports):
         say("`assay export RUN --out FILE` writes the corrections beside it")

@@ -128,5 +128,5 @@ def test_what_was_cut_off_is_planned_and_has_no_grade(tmp_path: Path) -> None:
     assert (line["planned"], line["valid"]) == (len(graded), len(graded) - 1)
     regraded = assay("regrade", cut, "--grader", OLD, "--environment", SHOP, "--store", tmp_path / "store")
     assert regraded.code == 3
-    assert "1 part(s) of the archive could not be read" in regraded.out
+    assert "1 part of the archive could not be read" in regraded.out
     assert "not read:" in regraded.err
