@@ -6,19 +6,21 @@ The key of a result is (setting, method), the setting a number or word that a ta
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from benchmarks.adaptive.folds import Fold, evenly, rows_of, simulated_fold
 from benchmarks.adaptive.methods import Method, Workshop, evaluate, paper, random_sampling, rasch, strata
 from benchmarks.adaptive.scores import Scores
-from harness.adaptive.arrays import FloatArray
-from harness.adaptive.calibration.calibrate import CalibrationSettings, calibrate
+from harness.adaptive.arrays import FloatArray, IntArray
+from harness.adaptive.bank import Bank, prior_bank
+from harness.adaptive.calibration.ability_prior import coming, past_abilities
+from harness.adaptive.calibration.calibrate import Calibration, CalibrationSettings, calibrate
 from harness.adaptive.estimators.protocol import Estimator
-from harness.adaptive.planning.trajectories import Study, run_study
+from harness.adaptive.planning.trajectories import Study, Trajectories, run_study
 from harness.adaptive.policies import Policy, cache_of
-from harness.adaptive.populations.lineage import Lineage
+from harness.adaptive.populations.lineage import Lineage, Shape, simulate_lineage
 from harness.adaptive.populations.regimes import families
 from harness.adaptive.responses import Responses
 
@@ -86,45 +88,115 @@ def transfer(seed: int, tested: int, checkpoints: Sequence[int], default: Method
     return found
 
 
-def rolling(
-    lineage: Lineage, half: int, budgets: Sequence[int], policy: Policy, estimator: Estimator, recent_days: float
-) -> Labelled:
-    """At each budget, a bank that is kept against one that learns every `ROLLING_DAYS` days from what was executed.
-
-    "rolling" keeps all runs alike, "rolling, recent" halves a run's weight for every `recent_days` of age.
+@dataclass(frozen=True)
+class Upkeep:
+    """How a bank is kept: calibrated by `settings`, and if it `rolls` again every `ROLLING_DAYS` days on what was
+    executed since, or on `all_cells` of the runs since, which no adaptive run has.
     """
+
+    settings: CalibrationSettings
+    rolls: bool = True
+    all_cells: bool = False
+
+
+def upkeeps(recent_days: float) -> dict[str, Upkeep]:
+    """ "recent" halves a run's weight for every `recent_days` of age; "drift" lets items move as far as hidden cells
+    say (`CalibrationSettings.drift`).
+    """
+    held = CalibrationSettings(average=False, report=False)
+    drift = replace(held, drift="auto")
+    return {
+        "frozen": Upkeep(held, rolls=False),
+        "frozen, drift": Upkeep(drift, rolls=False),
+        "rolling": Upkeep(held),
+        "rolling, recent": Upkeep(replace(held, half_life_days=recent_days)),
+        "rolling, drift": Upkeep(drift),
+        "rolling, drift, all cells": Upkeep(drift, all_cells=True),
+    }
+
+
+def rolling(
+    lineage: Lineage, shape: Shape, budgets: Sequence[int], policy: Policy, estimator: Estimator, recent_days: float
+) -> Labelled:
+    """At each budget, the second half of a lineage tested with banks kept in the ways of `upkeeps`, and with the true
+    items of each day ("items known": what no calibration can beat).
+    """
+    half = shape.n_runs // 2
     found: Labelled = {}
     history = lineage.responses(range(half))
-    base = calibrate(history)
     late = np.arange(half, len(lineage.run_ids))
     number = lineage.days[late] // ROLLING_DAYS
     blocks = [late[number == block] for block in np.unique(number)]
-    how = {
-        "frozen": None,
-        "rolling": CalibrationSettings(average=False),
-        "rolling, recent": CalibrationSettings(average=False, half_life_days=recent_days),
-    }
-    for budget in budgets:
-        for name, settings in how.items():
-            past, calibration, parts = history, base, []
+    bases: dict[CalibrationSettings, Calibration] = {}
+    for name, how in upkeeps(recent_days).items():
+        at_split = replace(how.settings, half_life_days=None)  # where all runs weigh alike
+        if at_split not in bases:
+            bases[at_split] = calibrate(history, at_split)
+        # A bank that does not learn from what was executed is the same at every budget.
+        together = [tuple(budgets)] if how.all_cells or not how.rolls else [(budget,) for budget in budgets]
+        for ks in together:
+            past, calibration, parts = history, bases[at_split], []
             for turn, block in enumerate(blocks):
-                if settings is not None and turn:
-                    calibration = calibrate(past, settings, start=calibration)
+                if how.rolls and turn:
+                    calibration = calibrate(past, how.settings, start=calibration)
                 fold = simulated_fold(lineage, range(half), block)
-                study = Study(policy, (estimator,), (budget,), fold.seeds)
-                run = run_study(calibration.bank, fold.tested.passes, fold.tested.trials, study)
-                value = run.moments[estimator.name].value
-                nothing = np.full(value.shape, np.nan)
-                parts.append(Scores(value, nothing, nothing, np.abs(value - fold.truth[:, None]), fold.truth))
-                past = _extended(past, fold.tested, run.items)
-            found[f"{budget}", name] = Scores.joined(parts)
+                run = _tested(calibration.bank, fold, Study(policy, (estimator,), ks, fold.seeds))
+                parts.append(_scores_of(run, fold))
+                past = _extended(past, fold.tested, None if how.all_cells else run.items)
+            _add_budgets(found, name, ks, Scores.joined(parts))
+    parts = []
+    for day in np.unique(lineage.days[late]):
+        rows = late[lineage.days[late] == day]
+        fold = simulated_fold(lineage, range(half), rows)
+        bank = _items_of(lineage, shape, int(rows[0]))
+        parts.append(_scores_of(_tested(bank, fold, Study(policy, (estimator,), tuple(budgets), fold.seeds)), fold))
+    _add_budgets(found, "items known", budgets, Scores.joined(parts))
     return found
 
 
-def _extended(past: Responses, tested: Responses, items: np.ndarray) -> Responses:
-    """`past` with the executed cells of the tested runs."""
-    executed = np.zeros(tested.trials.shape, dtype=np.bool_)
-    np.put_along_axis(executed, items, True, axis=1)
+def _tested(bank: Bank, fold: Fold, study: Study) -> Trajectories:
+    return run_study(bank, fold.tested.passes, fold.tested.trials, study)
+
+
+def _add_budgets(found: Labelled, name: str, budgets: Sequence[int], scores: Scores) -> None:
+    for at, budget in enumerate(budgets):
+        one = slice(at, at + 1)
+        found[f"{budget}", name] = replace(
+            scores,
+            value=scores.value[:, one],
+            lower=scores.lower[:, one],
+            upper=scores.upper[:, one],
+            error=scores.error[:, one],
+        )
+
+
+def _scores_of(run: Trajectories, fold: Fold) -> Scores:
+    value = next(iter(run.moments.values())).value
+    nothing = np.full(value.shape, np.nan)
+    return Scores(value, nothing, nothing, np.abs(value - fold.truth[:, None]), fold.truth)
+
+
+def _items_of(lineage: Lineage, shape: Shape, run: int) -> Bank:
+    """The true items on the day of a run of a lineage that is the plain one but for its difficulties."""
+    truth = simulate_lineage(lineage.seed, shape).truth
+    assert truth is not None
+    p = lineage.probability[run]
+    mean, past = past_abilities(truth.theta[: shape.n_runs // 2])
+    return replace(
+        prior_bank(lineage.item_ids),
+        alpha=truth.alpha,
+        beta=truth.alpha @ truth.theta[run] - np.log(p / (1.0 - p)),
+        prior_mean=mean,
+        prior_covariance=coming(past, truth.alpha),
+        calibrated=np.ones(len(lineage.item_ids), dtype=np.bool_),
+    )
+
+
+def _extended(past: Responses, tested: Responses, items: IntArray | None) -> Responses:
+    """`past` with the executed cells of the tested runs, or all of them."""
+    executed = np.full(tested.trials.shape, items is None)
+    if items is not None:
+        np.put_along_axis(executed, items, True, axis=1)
     return Responses(
         (*past.run_ids, *tested.run_ids),
         past.item_ids,

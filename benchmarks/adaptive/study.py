@@ -148,7 +148,7 @@ def experiment_part(name: str, seed: int, plan: Plan) -> Part:
             moved = simulate_regime(regime, seed, plan.shape)
             budgets = plan.fits((100, 200))
             for key, scores in experiments.rolling(
-                moved, plan.half, budgets, PassRate(), PosteriorPredictive(), MEMORY_DAYS
+                moved, plan.shape, budgets, PassRate(), PosteriorPredictive(), MEMORY_DAYS
             ).items():
                 found[f"{regime}, k = {key[0]}", key[1]] = scores
     else:
