@@ -39,12 +39,12 @@ def test_verify_says_what_can_still_be_read(tmp_path: Path, as_json: bool) -> No
 def test_damage_found_while_reading_is_a_broken_event(tmp_path: Path) -> None:
     with SqliteStore(tmp_path) as store:
         store.create_run(run_row())
-        for number in range(400):
-            store.append([draft("run-a", payload={"number": number, "filling": "x" * 200})])
+        store.append([draft("run-a", payload={"number": number, "filling": "x" * 200}) for number in range(2000)])
     path = tmp_path / "evidence.db"
     data = bytearray(path.read_bytes())
-    middle = len(data) // 8192 * 4096
-    data[middle : middle + 4 * 4096] = os.urandom(4 * 4096)
+    page = int.from_bytes(data[16:18])  # bytes, as the header of the file has it
+    middle = len(data) // page // 2 * page
+    data[middle : middle + 4 * page] = os.urandom(4 * page)
     path.write_bytes(bytes(data))
     found = CliRunner().invoke(app, ["latest", "--store", str(tmp_path)])
     assert found.exit_code == Exit.ALERT, found.output
