@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
+from pathlib import Path
 
 from harness.api.replays import ReplayRequest, completed
 from harness.api.replays_reading import SourceEpisode, source_of
@@ -17,13 +19,28 @@ _MOST_NAMES = 20_000
 
 def replay_one(request: ReplayRequest, episode: str, store: SqliteStore | None = None) -> Replayed:
     """The episode of that name (TASK/TRIAL, or a trial's id or the beginning of it), with a digest of the state after
-    every call that may have changed it. Raises ArchiveError, ConfigError, EnvironmentFault, StoreError."""
+    every call that may have changed it. An empty name: the archive's place names a trial of the store. Raises
+    ArchiveError, ConfigError, EnvironmentFault, StoreError."""
+    if not episode:
+        request, episode = _of_store(request, store)
     request, _ = completed(request, "replay show", store)
     comparison = Comparison(normalisations(request.normalise), states=request.states, digests=True)
     with request.places() as places:
         read = _found(request, episode, store)
         place = places.of(read.episode)
         return replay_episode(read.episode, place.world, place.opening_of(read.episode), comparison)
+
+
+def _of_store(request: ReplayRequest, store: SqliteStore | None) -> tuple[ReplayRequest, str]:
+    """The run and trial that a trial's id alone means."""
+    if Path(request.archive).exists() or store is None:
+        raise ConfigError(
+            "which of its episodes is meant is not said",
+            place=request.archive,
+            remedy="name it too: assay replay show ARCHIVE TASK/TRIAL; a trial's id alone is looked up in the store",
+        )
+    trial = store.trial(request.archive)
+    return replace(request, archive=trial.run), trial.trial
 
 
 def _found(request: ReplayRequest, wanted: str, store: SqliteStore | None) -> SourceEpisode:

@@ -32,6 +32,7 @@ Examples:
   assay replay taken_actions.json --restore-ungraded        # says what it took for which option, and why
   assay replay latest
   assay replay results.json --environment container:IMAGE@sha256:… --mode solo --json
+  assay replay show 20260101-120000-abc123.0004.1
   assay replay show results.json 17/0 --environment airline@tau2 --environment-data DATA --mode normal
 
 \b
@@ -164,8 +165,10 @@ def run(
 
 @app.command("show", epilog=EPILOG)
 def show(
-    archive: Archive,
-    episode: Annotated[str, typer.Argument(help="TASK/TRIAL, or the trial's id.")],
+    archive: Annotated[str, typer.Argument(metavar="ARCHIVE|RUN|TRIAL", help="Where it is; or a trial of the store.")],
+    episode: Annotated[
+        str, typer.Argument(help="TASK/TRIAL, or the trial's id; of a trial alone it is left out.")
+    ] = "",
     environment: EnvironmentName = "",
     mode: Mode = "",
     environment_data: EnvironmentData = None,

@@ -84,3 +84,14 @@ def test_a_changed_stream_is_invalid_from_where_it_was_changed(fault: Fault, run
     assert fidelity["invalid"] in ("truncated", "diverged")
     assert abs(fidelity["invalid_at"] - steps.index(calls[0])) <= 1, fidelity
     assert {row["fidelity"]["invalid"] for row in ended.json["episodes"][1:]} <= {None}
+
+
+def test_a_trial_is_shown_by_its_id_alone(run: Path) -> None:
+    trial = replay(run).json["episodes"][0]["trial"]
+    shown = assay("replay", "show", trial, "--store", run)
+    assert shown.code == 0, shown.err
+    assert f"{trial} in airline@v1, mode normal: " in shown.out
+    assert "valid: " in shown.out
+    assert assay("replay", "show", "no-such-trial", "--store", run).code == 2
+    unsaid = assay("replay", "show", run, "--store", run)
+    assert (unsaid.code, "which of its episodes is meant" in unsaid.err) == (2, True)
