@@ -92,11 +92,13 @@ def call(ask):
     environment, mode = sessions[ask["session"]]
     side, _, rest = ask["namespace"].partition(".")
     kit, name, arguments = kits(environment).get(side), ask["name"], ask["arguments"]
-    if rest:  # a check or a step of the set-up; only a reference may, and Assay sees to that
+    callers = {"reference"} if rest else {"reference", "agent" if mode == "solo" else side}
+    if ask["actor"] not in callers:  # tau2 is not asked: it knows callers by their side, and would carry it out
+        return {"content": f"Error: Tool '{name}' not found.", "error": True, "missing": True}
+    if rest:  # a check, or a step of the set-up
         made = EnvFunctionCall(env_type=SIDES[side], func_name=name, arguments=arguments)
         return {"content": json.dumps(environment.run_env_function_call(made), default=str)}
-    reaches = ask["actor"] == "reference" or side == ask["actor"] or (mode == "solo" and ask["actor"] == "agent")
-    missing = kit is None or not reaches or not kit.has_tool(name)
+    missing = kit is None or not kit.has_tool(name)
     requestor = "assistant" if mode == "solo" else SIDES[side]
     said = environment.get_response(ToolCall(id="", name=name, arguments=arguments, requestor=requestor))
     return {"content": said.content, "error": said.error, "missing": missing}

@@ -105,9 +105,12 @@ def test_a_tool_of_the_other_side_is_missing_and_in_solo_mode_it_is_not(lamp: En
     with lamp.open(Opening("normal")) as session:
         missing = session.call(call(Actor.AGENT, "press_switch"))
         assert (missing.content, missing.missing) == ("Error: Tool 'press_switch' not found.", True)
+        assert session.call(call(Actor.AGENT, "press_switch", "user")) == missing  # nor where the record names the side
+        assert session.call(call(Actor.USER, "break_lamp", "user.function")).missing  # a reference's alone
         assert session.call(call(Actor.USER, "press_switch", "user")).content == "on"
     with lamp.open(Opening("solo")) as session:
         assert session.call(call(Actor.AGENT, "press_switch", "user")).content == "on"
+        assert session.call(call(Actor.USER, "press_switch", "user")).missing  # there is no user
 
 
 def test_a_task_s_initial_state_is_set_up_by_the_benchmark_itself(lamp: Environment) -> None:
