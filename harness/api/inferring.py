@@ -73,13 +73,54 @@ def shown_by(asked: Asked, store: SqliteStore | None = None) -> Shown:
     command to give, where it does not show it."""
     given = Shown(asked.environment, asked.mode, asked.folder, asked.options)
     if asked.environment and (asked.mode or not asked.needs_mode):
-        return given
+        return _with_folder(given, asked)
     source = source_of(asked.archive, store, ReadingOptions(asked.format, asked.options))
     some = [read.episode for read in islice(source.episodes(), _LOOKED_AT)]
     if some and all(isinstance(episode.definition, Conversation) for episode in some):
         return _own(given)
     with ExitStack() as stack:
         return _Inferring(asked, source, some, stack).shown(given)
+
+
+def _with_folder(given: Shown, asked: Asked) -> Shown:
+    """All is said but where the environment's data is; it may lie beside the archive. What cannot be opened is told by
+    whoever opens it."""
+    if given.environment == AS_RECORDED or given.environment.startswith((COMMAND, CONTAINER)):
+        return given
+    with ExitStack() as stack:
+        opened = _opened(given.environment, asked, stack, [])
+    if opened is None or not opened[2]:
+        return given
+    _, folder, why = opened
+    return replace(given, folder=folder, notes=(f"--environment-data {folder}: {why}",))
+
+
+def _opened(
+    name: str, asked: Asked, stack: ExitStack, faults: list[str]
+) -> tuple[Environment, Path | None, str] | None:
+    """An environment with the first folder that has its data, and why that folder; None: nowhere."""
+    for folder, why in _folders(asked):
+        try:
+            made = environment(name, folder)
+            made.capabilities  # noqa: B018  # what has its data elsewhere says so here
+        except EnvironmentFault as fault:
+            faults.append(str(fault))
+        else:
+            close_with(stack, made)
+            return made, folder, why
+    return None
+
+
+def _folders(asked: Asked) -> Iterator[tuple[Path | None, str]]:
+    """Where an environment's data may be: where the user says, else nowhere, else with the archive."""
+    if asked.folder is not None or os.environ.get(VARIABLE):
+        yield asked.folder, ""
+        return
+    yield None, ""
+    path = Path(asked.archive).resolve()
+    if path.exists():
+        for folder in ([path] if path.is_dir() else []) + list(path.parents)[: _FOLDERS_UP + 1]:
+            yield folder, "its data lies there, beside the archive"
 
 
 def _own(given: Shown) -> Shown:
@@ -109,24 +150,26 @@ class _Inferring:
             return self._named(self.asked.environment)
         candidates = list(self._candidates())
         found: list[tuple[Environment, str, Path | None, str]] = []
+        unopened: list[str] = []
         for name in candidates:
-            opened = self._opened(name)
+            opened = _opened(name, self.asked, self._stack, self.faults)
             if opened is None:
-                continue
-            if self._covers(opened[0]):
+                unopened.append(name)
+            elif self._covers(opened[0]):
                 found.append((opened[0], name, *opened[1:]))
             else:
                 self.unfit.append(name)
         if len(found) != 1:
             raise self._unknown(candidates, [name for _, name, *_ in found])
         world, name, folder, where = found[0]
-        self.notes.append(f"--environment {name}: {self._evidence(len(candidates))}")
+        self.notes.append(f"--environment {name}: {self._evidence(len(candidates), unopened)}")
         self._note_folder(folder, where)
         return world, name, folder
 
     def _named(self, name: str) -> tuple[Environment, str, Path | None]:
         """The environment that the user names; its data may lie beside the archive. Raises EnvironmentFault."""
-        opened = None if name.startswith((COMMAND, CONTAINER)) else self._opened(name)
+        carried = name.startswith((COMMAND, CONTAINER))
+        opened = None if carried else _opened(name, self.asked, self._stack, self.faults)
         if opened is None:
             made = environment(name, self.asked.folder)
             close_with(self._stack, made)
@@ -153,40 +196,20 @@ class _Inferring:
         words = [part for suite in self.source.suites for part in suite.replace("_", " ").split()]
         return words[-1].removesuffix("-workflow") if len(words) > 1 and words[0] in ("tau2", "taubench") else ""
 
-    def _opened(self, name: str) -> tuple[Environment, Path | None, str] | None:
-        """An environment with the first folder that has its data, and why that folder; None: nowhere."""
-        for folder, why in self._folders():
-            try:
-                made = environment(name, folder)
-                made.capabilities  # noqa: B018  # what has its data elsewhere says so here
-            except EnvironmentFault as fault:
-                self.faults.append(str(fault))
-            else:
-                close_with(self._stack, made)
-                return made, folder, why
-        return None
-
-    def _folders(self) -> Iterator[tuple[Path | None, str]]:
-        if self.asked.folder is not None or os.environ.get(VARIABLE):
-            yield self.asked.folder, ""
-            return
-        yield None, ""
-        path = Path(self.asked.archive).resolve()
-        if path.exists():
-            for folder in ([path] if path.is_dir() else []) + list(path.parents)[: _FOLDERS_UP + 1]:
-                yield folder, "its data lies there, beside the archive"
-
     def _covers(self, world: Environment) -> bool:
-        """Whether the environment has every tool that was called; most of them, of a domain that is stated: agents call
-        tools that there are not."""
+        """Whether the environment has every tool that was called. Of a domain that is stated that is not asked: agents
+        call tools that there are not."""
         known = {tool.name for tool in world.capabilities.tools}
         return bool(self._domain()) or (bool(self.tools) and known.issuperset(self.tools))
 
-    def _evidence(self, looked_at: int) -> str:
+    def _evidence(self, candidates: int, unopened: list[str]) -> str:
+        """Why it is that environment: of those that could be opened, which are the ones whose tools are known."""
         domain = self._domain()
         if domain:
             return f"the source states the domain {domain} ({self.source.format})"
-        others = f", of {looked_at} environments it alone" if looked_at > 1 else ""
+        opened = candidates - len(unopened)
+        others = f", of {opened} environments it alone" if opened > 1 else ""
+        others += f", and without data, so not looked at: {', '.join(unopened)}" if unopened else ""
         tools = counted(len(self.tools), "tool")
         return f"it has all that is called, {tools}{others} ({self.source.format})"
 

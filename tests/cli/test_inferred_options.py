@@ -106,6 +106,14 @@ def test_references_are_whole_tasks_so_that_a_grader_can_read_them(tmp_path: Pat
     assert known["1"] == TASKS[1]
 
 
+def test_data_beside_the_archive_is_taken_where_all_else_is_said(tmp_path: Path) -> None:
+    folder = beside(tmp_path / "archive")
+    path = write_json(folder / "airline.json", [spoken(0, 0)])
+    ended = assay("replay", path, "--environment", "airline@v1", "--mode", "normal", "--json")
+    assert ended.code == 0, ended.err
+    assert ended.json["taken"] == [f"--environment-data {folder}: its data lies there, beside the archive"]
+
+
 def test_data_that_lies_nowhere_is_asked_for_with_the_command(tmp_path: Path) -> None:
     path = write_json(tmp_path / "alone" / "deep" / "down" / "airline.json", [spoken(0, 0)])
     ended = assay("replay", path)
