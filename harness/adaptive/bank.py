@@ -158,13 +158,13 @@ class Bank:
         inverse = np.linalg.inv(self.prior_covariance)
         return np.asarray((inverse + inverse.T) / 2)
 
-    def past_distance(self, theta: FloatArray, error: FloatArray | float = 0.0) -> float:
-        """How far θ (d,), known up to a covariance `error` (d, d), is from the mean of past agents, in standard
-        deviations of such estimates: √((θ − m)ᵀ (Σ + C)⁻¹ (θ − m)).
+    def past_distance(self, theta: FloatArray, covariance: FloatArray | float = 0.0) -> float:
+        """How far θ (d,), known up to a `covariance` C (d, d), is from the mean of past agents, in standard deviations
+        of such estimates: the Mahalanobis distance √((θ − m)ᵀ (Σ + C)⁻¹ (θ − m)), Σ the `past_covariance`.
         """
         spread = self.prior_covariance if self.past_covariance is None else self.past_covariance
         off = np.asarray(theta) - self.prior_mean
-        return float(np.sqrt(off @ np.linalg.solve(spread + error, off)))
+        return float(np.sqrt(off @ np.linalg.solve(spread + covariance, off)))
 
     @cached_property
     def axes(self) -> FloatArray:
@@ -203,7 +203,7 @@ class Bank:
         """σ(α·θ − β): θ (d,) gives (N,), θ (A, d) gives (A, N)."""
         return sigmoid(np.asarray(theta) @ self.axes - self.beta)
 
-    def spread(self, covariance: FloatArray) -> FloatArray:
+    def logit_variance(self, covariance: FloatArray) -> FloatArray:
         """αᵀCα of each item, the variance of its logit under a symmetric C: (..., d, d) gives (..., N)."""
         left, right, products = self._products
         return np.asarray(covariance[..., left, right] @ products)

@@ -124,7 +124,7 @@ def view_of(state: AbilityState, pending: Sequence[int], keys: KeyArray) -> View
         bank=state.bank,
         theta=state.theta,
         covariance=covariance,
-        shift=state.covariance - covariance if pending else None,
+        preposterior=state.covariance - covariance if pending else None,
         probability=state.bank.probability(state.theta),
         pool=preferred(drawable(state, pending), state.bank.calibrated),
         rest=state.counted & ~taken,

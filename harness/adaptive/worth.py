@@ -21,7 +21,7 @@ def expected_information(bank: Bank) -> FloatArray:
     """
     nodes = np.linspace(-_REACH, _REACH, _NODES)
     weights = np.exp(-0.5 * nodes**2)
-    spread = bank.spread(bank.prior_covariance)
+    spread = bank.logit_variance(bank.prior_covariance)
     centre = bank.alpha @ bank.prior_mean - bank.beta
     p = sigmoid(centre[:, None] + np.sqrt(spread)[:, None] * nodes)
     return np.asarray((p * (1.0 - p)) @ (weights / weights.sum()) * spread)

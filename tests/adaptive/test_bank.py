@@ -145,10 +145,10 @@ def test_what_items_cost_stays_with_them(bank: Bank, tmp_path: Path) -> None:
             replace(bank, cost_usd=wrong)
 
 
-def test_spread_is_the_quadratic_form_of_every_item_for_one_agent_and_for_many() -> None:
+def test_logit_variance_is_the_quadratic_form_of_every_item_for_one_agent_and_for_many() -> None:
     items = random_bank(1, n=12, d=4)
     root = np.random.default_rng(2).normal(size=(5, 4, 4))
     covariances = root @ np.swapaxes(root, 1, 2)
     expected = np.einsum("nd,ade,ne->an", items.alpha, covariances, items.alpha)
-    np.testing.assert_allclose(items.spread(covariances), expected, rtol=1e-12)
-    np.testing.assert_allclose(items.spread(covariances[3]), expected[3], rtol=1e-12)
+    np.testing.assert_allclose(items.logit_variance(covariances), expected, rtol=1e-12)
+    np.testing.assert_allclose(items.logit_variance(covariances[3]), expected[3], rtol=1e-12)

@@ -52,12 +52,12 @@ def test_the_weight_is_what_is_expected_once_the_items_in_flight_are_back() -> N
     bank = random_bank(2, n=60)
     state = AbilityState.rebuild(bank, [(0, True), (5, False), (9, True)])
     alone = shown(state)
-    assert alone.shift is None
+    assert alone.preposterior is None
     assert np.array_equal(alone.weight, alone.probability * (1 - alone.probability))
     view = shown(state, tuple(range(20, 28)))
-    assert view.shift is not None
-    assert np.linalg.eigvalsh(view.shift).min() > -1e-12
-    moved = np.random.default_rng(1).multivariate_normal(state.theta, view.shift, 40_000)
+    assert view.preposterior is not None
+    assert np.linalg.eigvalsh(view.preposterior).min() > -1e-12
+    moved = np.random.default_rng(1).multivariate_normal(state.theta, view.preposterior, 40_000)
     p = bank.probability(moved)
     np.testing.assert_allclose(view.weight, (p * (1 - p)).mean(axis=0), atol=0.006)
     assert np.abs(view.weight - alone.weight).max() > 0.02

@@ -32,7 +32,14 @@ from harness.adaptive.calibration.ability_prior import coming, past_abilities
 from harness.adaptive.calibration.appraise_fit import report_fit
 from harness.adaptive.calibration.candidate import Fitted, fit_candidate
 from harness.adaptive.calibration.cells import Cells, Counts
-from harness.adaptive.calibration.drift_choice import DriftChoice, Trial, choose_drift, fit_walking, most_periods, sd_of
+from harness.adaptive.calibration.drift_choice import (
+    DriftChoice,
+    WalkSearch,
+    choose_drift,
+    fit_walking,
+    most_periods,
+    sd_of,
+)
 from harness.adaptive.calibration.item_prior import ItemPrior
 from harness.adaptive.calibration.items import REVERSED, item_covariance, not_estimable, reversed_items
 from harness.adaptive.calibration.likelihood import Parameters
@@ -259,7 +266,7 @@ def _choose(
     choice = _Choice(chosen.dims, chosen.kinds, start, tuple(scored), hidden)
     if timeline is None:
         return choice
-    drift = choose_drift(Trial(shown, hidden, timeline, settings, guess), scored, at)
+    drift = choose_drift(WalkSearch(shown, hidden, timeline, settings, guess), scored, at)
     return choice if drift is None else replace(choice, dims=drift.scored.dims, drift=drift)
 
 

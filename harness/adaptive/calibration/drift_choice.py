@@ -60,7 +60,7 @@ def most_periods(n_items: int, d: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class WalkSearch:
     """What walks are tried on: fits see the cells `shown` and are asked for those `hidden`. `guess`: the `sd_of` the
     walk to begin with, 0 for none.
     """
@@ -103,13 +103,13 @@ class Trial:
         return scored_on(self.hidden, still.dims, fitted, still.plain)
 
 
-def choose_drift(trial: Trial, still: Sequence[Scored], chosen: int) -> DriftChoice | None:
+def choose_drift(search: WalkSearch, still: Sequence[Scored], chosen: int) -> DriftChoice | None:
     """The best walk given the fits `still` to the cells shown, from simple to rich, of which `chosen` is the best; None
     if it does not beat that. A given `settings.drift` is taken as it is.
     """
     found: list[tuple[float, Scored]] = []
     for at in range(chosen, -1, -1):
-        best = trial.best(still[at])
+        best = search.best(still[at])
         if found and _total(best[1]) < _total(found[-1][1]):
             break
         found.append(best)
@@ -117,7 +117,7 @@ def choose_drift(trial: Trial, still: Sequence[Scored], chosen: int) -> DriftCho
     walk, winner = found[simplest_within_one_error([one.by_run for _, one in found])]
     gain = winner.by_run - still[chosen].by_run
     error = float(np.sqrt(len(gain) * gain.var(ddof=1))) if len(gain) > 1 else float("inf")
-    if trial.settings.drift == "auto" and not gain.sum() > error:
+    if search.settings.drift == "auto" and not gain.sum() > error:
         return None
     return DriftChoice(winner, walk, float(gain.sum()), error, str(still[chosen].dims))
 

@@ -35,11 +35,8 @@ from harness.adaptive.calibration.posterior import (
 )
 from harness.adaptive.calibration.smoother import smoothed
 from harness.adaptive.calibration.timeline import Timeline
-from harness.adaptive.calibration.variational import Rows, run_pass
+from harness.adaptive.calibration.variational import LEAST_DAMPING, LONGEST_STEP, RECOVERY, Rows, run_pass
 from harness.adaptive.provenance import Convergence
-
-_LEAST_DAMPING, _RECOVERY = 1.0 / 16.0, 1.3
-_LONGEST_STEP = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +114,9 @@ def fit_drifting(
         deviation = np.sqrt(np.maximum(np.einsum("tnii->tni", covariances), 1e-12))
         steepest = max(float(np.max(np.abs(move) / deviation)), *(part.steepest for part in runs))
         turned = (move * direction).sum(axis=(0, 2)) < 0
-        damping = np.where(turned, damping * 0.5, damping * _RECOVERY).clip(_LEAST_DAMPING, 1.0)
+        damping = np.where(turned, damping * 0.5, damping * RECOVERY).clip(LEAST_DAMPING, 1.0)
         length = np.sqrt((move**2).sum(axis=2)).max(axis=0)
-        share = (damping * np.minimum(1.0, _LONGEST_STEP / np.maximum(length, _LONGEST_STEP)))[None, :, None]
+        share = (damping * np.minimum(1.0, LONGEST_STEP / np.maximum(length, LONGEST_STEP)))[None, :, None]
         direction = move
         now = replace(
             now,

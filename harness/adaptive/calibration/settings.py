@@ -65,8 +65,8 @@ class CalibrationSettings:
                 place="held_out_share, max_iterations, tolerance",
                 remedy="Give a share in (0, 1), at least one iteration and a tolerance above 0",
             )
-        if isinstance(self.drift, int | float) and not 0 <= self.drift < float("inf"):
-            raise CalibrationError(f"{self.drift}", place="drift", remedy="Give logits in 30 days, 0 or 'auto'")
+        if self.drift != "auto" and not (isinstance(self.drift, int | float) and 0 <= self.drift < float("inf")):
+            raise CalibrationError(f"{self.drift!r}", place="drift", remedy="Give logits in 30 days, 0 or 'auto'")
         if self.drift != 0 and self.method != "variational":
             raise CalibrationError(
                 "items that move need method 'variational'", place="drift", remedy="Leave one of the two out"

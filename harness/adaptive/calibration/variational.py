@@ -52,9 +52,9 @@ from harness.adaptive.calibration.posterior import (
 from harness.adaptive.calibration.start import starting_point
 from harness.adaptive.provenance import Convergence
 
-_LONGEST_STEP = 1.0
+LONGEST_STEP = 1.0
 _COARSER_BY_KINDS, _COARSEST, _LONGEST_BY_KINDS = 20.0, 0.1, 150
-_LEAST_DAMPING, _RECOVERY = 1.0 / 16.0, 1.3
+LEAST_DAMPING, RECOVERY = 1.0 / 16.0, 1.3
 _START_RUN_VARIANCE, _START_ITEM_VARIANCE = 0.2, 0.05
 _START_LOADING_VARIANCE, _START_DIFFICULTY_VARIANCE = 0.25, 4.0
 
@@ -94,6 +94,7 @@ class Rows:
         return cls(mean, covariance, np.ones(len(mean)), np.zeros_like(mean))
 
     def part(self, rows: slice) -> Rows:
+        """These rows alone."""
         return Rows(self.mean[rows], self.covariance[rows], self.damping[rows], self.direction[rows])
 
 
@@ -273,9 +274,9 @@ def _newton(before: Rows, precision: FloatArray, linear: FloatArray) -> Rows:
     slope = np.einsum("nij,nj->ni", precision, step) / np.sqrt(np.einsum("nii->ni", precision))
     steepest = float(np.max(np.abs(slope)))
     length = np.sqrt((step * step).sum(axis=1, keepdims=True))
-    step *= np.minimum(1.0, _LONGEST_STEP / np.maximum(length, _LONGEST_STEP))
+    step *= np.minimum(1.0, LONGEST_STEP / np.maximum(length, LONGEST_STEP))
     turned = (step * before.direction).sum(axis=1) < 0
-    damping = np.where(turned, before.damping * 0.5, before.damping * _RECOVERY).clip(_LEAST_DAMPING, 1.0)
+    damping = np.where(turned, before.damping * 0.5, before.damping * RECOVERY).clip(LEAST_DAMPING, 1.0)
     slow = damping < 1.0
     if slow.any():
         share = damping[slow, None, None]

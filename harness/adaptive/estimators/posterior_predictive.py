@@ -45,7 +45,7 @@ class PosteriorPredictive:
 def averaged(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
     """κ and q of every item, both (..., N)."""
     bank = evidence.bank
-    variance = bank.spread(evidence.covariance)
+    variance = bank.logit_variance(evidence.covariance)
     if bank.item_covariance is not None:
         x = np.concatenate([evidence.theta, -np.ones((*evidence.theta.shape[:-1], 1))], axis=-1)
         variance = variance + np.einsum("...i,nij,...j->...n", x, bank.item_covariance, x, optimize=True)

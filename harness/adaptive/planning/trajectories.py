@@ -149,7 +149,7 @@ class _Table:
             bank=bank,
             theta=self.theta,
             covariance=covariance,
-            shift=self._covariance - covariance if waiting else None,
+            preposterior=self._covariance - covariance if waiting else None,
             probability=probability,
             pool=pool,
             rest=self._rest & self._open,

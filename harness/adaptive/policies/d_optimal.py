@@ -26,4 +26,4 @@ class DOptimal:
 
     def values(self, view: View) -> FloatArray:
         """p(1−p) αᵀΣα of each item, (..., N); O(N d²)."""
-        return np.asarray(view.weight * view.bank.spread(view.covariance))
+        return np.asarray(view.weight * view.bank.logit_variance(view.covariance))

@@ -32,4 +32,4 @@ class PassRate:
         bank, weight = view.bank, view.weight
         lever = (weight * view.rest) @ bank.axes.T
         pull = (view.covariance @ lever[..., None])[..., 0] @ bank.axes
-        return np.asarray(weight * (1.0 + pull) ** 2 / (1.0 + weight * bank.spread(view.covariance)))
+        return np.asarray(weight * (1.0 + pull) ** 2 / (1.0 + weight * bank.logit_variance(view.covariance)))

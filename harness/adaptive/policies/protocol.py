@@ -23,10 +23,11 @@ class View:
     """All that a policy may know; `...` is nothing for one agent, (A,) for A agents.
 
     `theta` (..., d): θ̂. `covariance` (..., d, d): its covariance with the expected information of the items in flight
-    added. `shift` (..., d, d): by how much that makes it smaller, None if none is in flight. `probability` (..., N):
-    P(pass) of every item at θ̂. `pool` (..., N): items that may be chosen. `rest` (..., N): items of the estimated
-    population with no outcome and not in flight. `chosen` (...,): number of items chosen so far, in flight ones
-    included. `taken` (..., N): which those are. `keys` (N,): a seeded number per item.
+    added. `preposterior` (..., d, d): the covariance of how θ̂ will move by their outcomes, which is what these are
+    expected to take off its own; None if none is in flight. `probability` (..., N): P(pass) of every item at θ̂. `pool`
+    (..., N): items that may be chosen. `rest` (..., N): items of the estimated population with no outcome and not in
+    flight. `chosen` (...,): number of items chosen so far, in flight ones included. `taken` (..., N): which those are.
+    `keys` (N,): a seeded number per item.
     """
 
     bank: Bank
@@ -38,20 +39,20 @@ class View:
     taken: BoolArray
     chosen: IntArray
     keys: KeyArray
-    shift: FloatArray | None = None
+    preposterior: FloatArray | None = None
 
     @cached_property
     def weight(self) -> FloatArray:
         """p(1−p) of every item, (..., N), as it is expected to be once the items in flight are back.
 
-        Their outcomes move θ̂ by about N(0, D), D the `shift`: what they take off the variance of θ is the variance of
-        its mean (preposterior analysis, Raiffa & Schlaifer 1961). With v = αᵀDα, κ = 1/√(1 + πv/8) and z = α·θ̂ − β,
-        E σ(z) ≈ σ(κz) (MacKay 1992), hence E σ'(z) ≈ κ σ'(κz). Without it the items that look best at the present θ̂
-        are chosen as if θ̂ were to stay, several at a time, and some are wasted once it has moved.
+        Their outcomes move θ̂ by about N(0, D), D the `preposterior`: what they take off the variance of θ is the
+        variance of its mean (preposterior analysis, Raiffa & Schlaifer 1961). With v = αᵀDα, κ = 1/√(1 + πv/8) and
+        z = α·θ̂ − β, E σ(z) ≈ σ(κz) (MacKay 1992), hence E σ'(z) ≈ κ σ'(κz). Without it the items that look best at the
+        present θ̂ are chosen as if θ̂ were to stay, several at a time, and some are wasted once it has moved.
         """
-        if self.shift is None:
+        if self.preposterior is None:
             return np.asarray(self.probability * (1.0 - self.probability))
-        kappa = 1.0 / np.sqrt(1.0 + (np.pi / 8.0) * np.maximum(self.bank.spread(self.shift), 0.0))
+        kappa = 1.0 / np.sqrt(1.0 + (np.pi / 8.0) * np.maximum(self.bank.logit_variance(self.preposterior), 0.0))
         p = sigmoid(kappa * (self.theta @ self.bank.axes - self.bank.beta))
         return np.asarray(kappa * p * (1.0 - p))
 

@@ -130,6 +130,8 @@ def test_what_cannot_be_asked_is_refused_or_said() -> None:
         CalibrationSettings(method="map", drift="auto")
     with pytest.raises(CalibrationError, match="30 days"):
         CalibrationSettings(drift=-1.0)
+    with pytest.raises(CalibrationError, match="30 days"):
+        CalibrationSettings(drift="Auto")  # type: ignore[arg-type]
 
 
 def test_periods_are_of_equal_length_and_end_with_the_latest_run() -> None:

@@ -24,9 +24,9 @@ def together(views: Sequence[View]) -> View:
     """Views of the same bank as one with a leading axis."""
     first = views[0]
     fields = ("theta", "covariance", "probability", "pool", "rest", "taken", "chosen", "keys")
-    shifts = [np.zeros(view.covariance.shape) if view.shift is None else view.shift for view in views]
+    shifts = [np.zeros(view.covariance.shape) if view.preposterior is None else view.preposterior for view in views]
     stacked = {name: np.stack([getattr(view, name) for view in views]) for name in fields}
-    return View(first.bank, **stacked, shift=np.stack(shifts))
+    return View(first.bank, **stacked, preposterior=np.stack(shifts))
 
 
 def order_of(bank: Bank, policy: Policy, count: int, seed: int = 0) -> list[int]:
