@@ -164,7 +164,9 @@ class _Results:
         mode, contradiction = self._mode(value, messages, place)
         findings = [found for found in (self.labels.check(label, value, place), contradiction) if found is not None]
         findings += _reward_findings(value, place)
-        trace = trace_of(value, messages, self.user, lambda some: len(_steps(some, None)))
+        trace = trace_of(
+            value, messages, self.user, lambda some: len(_steps(some, None) if messages else _tick_steps(some))
+        )
         if trace.broken is not None:
             findings.append(_trace_finding(place, trace.broken))
         agent_calls = [m for m in messages if m.get("role") == "assistant" and not _is_greeting(m)]
@@ -186,7 +188,7 @@ class _Results:
             attribution=Claim(
                 value="by role", basis=Basis.STATED, evidence="messages name role and requestor; references stand apart"
             ),
-            steps=lambda: _steps(messages, self.model) + _tick_steps(value) + self._declared(task),
+            steps=lambda: _steps(messages, self.model) + _tick_steps(listed(value.get("ticks"))) + self._declared(task),
             cost_usd=_cost(value.get("agent_cost")),
             step_count=len(agent_calls) if messages else None,
             seconds=number(value.get("duration")),
@@ -325,10 +327,10 @@ def _steps(messages: Sequence[Mapping[str, Any]], model: Any) -> list[Step]:
     return steps
 
 
-def _tick_steps(value: Mapping[str, Any]) -> list[Step]:
+def _tick_steps(ticks: Sequence[Any]) -> list[Step]:
     """What was said in a voice episode, tick by tick; ticks in which nobody spoke are counted in the source only."""
     steps: list[Step] = []
-    for tick in listed(value.get("ticks")):
+    for tick in ticks:
         for key, actor in (("agent_chunk", Actor.AGENT), ("user_chunk", Actor.USER)):
             chunk = mapping(mapping(tick).get(key))
             content = chunk.get("content")

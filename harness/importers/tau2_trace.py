@@ -21,8 +21,8 @@ _USER = "user_simulator"  # the implementation that ends with one of these
 _TOLERANCE_USD = 1e-6
 _CLOCK_BACK_S = (3540.0, 3660.0)  # a local clock without its zone goes back an hour once a year
 _ALL_OF_IT = frozenset({Fault.DROPPED, Fault.SWAPPED})
-Count = Callable[[Sequence[Mapping[str, Any]]], int]  # messages -> how many steps they become
-Broken = tuple[int, str]  # the index of a message, and what is wrong there
+Count = Callable[[Sequence[Mapping[str, Any]]], int]  # messages, or ticks -> how many steps they become
+Broken = tuple[int, str]  # the index of a message or tick, and what is wrong there
 
 
 class _Witness(NamedTuple):
@@ -34,7 +34,8 @@ class _Witness(NamedTuple):
 
 
 def trace_of(value: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], user: str, steps_of: Count) -> Trace:
-    """The trace of a simulation. `user` is the header's word for the simulated user."""
+    """The trace of a simulation, of its messages or, where there are none, its ticks, which `steps_of` counts as well.
+    `user` is the header's word for the simulated user."""
     ticks = [mapping(tick) for tick in listed(value.get("ticks"))]
     entries = messages or ticks
     numbers = "turn_idx" if messages else "tick_id"
@@ -48,7 +49,7 @@ def trace_of(value: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], us
     return Trace(
         by=tuple(one.by for one in found),
         shows=tuple(sorted(shows)),
-        broken=None if broken is None else (steps_of(messages[: broken[0]]), broken[1]),
+        broken=None if broken is None else (steps_of(entries[: broken[0]]), broken[1]),
     )
 
 

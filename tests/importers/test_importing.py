@@ -161,7 +161,8 @@ def test_lint_finds_rewards_times_costs_and_totals_that_cannot_be(tmp_path: Path
     simulations = [{"id": str(n), "task_id": "1", "trial": n} | base | times for n in range(3)]
     value = {"timestamp": "", "info": {"environment_info": {}}, "tasks": [{"id": "1"}], "simulations": simulations}
     assert _rules(write_json(tmp_path / "a.json", value)) == {
-        "reward.range", "reward.parts", "time.order", "time.events", "time.placeholder", "totals.cost", "usage.missing", "record.trace",
+        "reward.range", "reward.parts", "time.order", "time.events", "time.placeholder", "totals.cost", "usage.missing",
+        "record.trace",
     }  # fmt: skip
 
 

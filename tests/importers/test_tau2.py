@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.records.archive import ArchiveError, Basis
+from harness.records.archive import TRACE, ArchiveError, Basis
 from harness.records.vocabulary import Actor, StopReason
 from tests.importers.reading import Read, write_json
 
@@ -48,6 +48,20 @@ def test_tau2_header_that_contradicts_its_messages_is_told(tmp_path: Path) -> No
     (episode,) = Read(write_json(tmp_path / "r.json", value)).episodes
     assert (episode.mode.value, episode.mode.basis) == ("solo", Basis.AMBIGUOUS)
     assert [finding.rule for finding in episode.findings] == ["header.mode"]
+
+
+def test_tau2_ticks_of_a_voice_episode_are_numbered_and_a_gap_is_told_at_its_step(tmp_path: Path) -> None:
+    ticks = [
+        {"tick_id": tick, "user_chunk": {"content": f"Word {tick}."}, "agent_chunk": {"content": "Yes."}}
+        for tick in range(4)
+    ]
+    value = _tau2(ticks=ticks, mode="full_duplex")
+    (episode,) = Read(write_json(tmp_path / "whole.json", value)).episodes
+    trace = episode.stated[TRACE]
+    assert (trace["by"], trace["broken"], len(episode.steps())) == (["tick_id"], None, 8)
+    del ticks[2]
+    (episode,) = Read(write_json(tmp_path / "less.json", value)).episodes
+    assert episode.stated[TRACE]["broken"] == [4, "tick_id 3 stands where 2 belongs"]
 
 
 def test_tau2_folder_with_an_index_names_what_is_missing_and_what_is_too_much(tmp_path: Path) -> None:
