@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from harness.records.archive import CUT, ArchiveRun, Finding
 from harness.replay.recorded import run_prefix
 
-Slot = tuple[str, int]  # task, repeat
+TaskRepeat = tuple[str, int]
 _Row = TypeVar("_Row")
 _Entry = TypeVar("_Entry")
 
@@ -31,7 +31,7 @@ class Missing:
     """Episodes of one archive that are not there. `named` by run, task and trial; `unnamed` are further parts that
     could not be read. `at_least`: there may be more."""
 
-    named: tuple[tuple[str, Slot], ...] = ()
+    named: tuple[tuple[str, TaskRepeat], ...] = ()
     unnamed: int = 0
     at_least: bool = False
 
@@ -51,14 +51,13 @@ def parts_of(unread: Iterable[Finding]) -> Parts:
     return Parts(sum(rule != CUT for rule in rules) + (CUT in rules), CUT in rules)
 
 
-def missing_of(runs: Iterable[ArchiveRun], found: Mapping[str, Collection[Slot]], parts: Parts) -> Missing:
+def missing_of(runs: Iterable[ArchiveRun], found: Mapping[str, Collection[TaskRepeat]], parts: Parts) -> Missing:
     """What is missing of an archive's runs. `found`: the trials that are there, by the run's key."""
-    named: list[tuple[str, Slot]] = []
+    named: list[tuple[str, TaskRepeat]] = []
     stated = True
     for run in runs:
         there = found.get(run.key, ())
-        whole = bool(run.tasks) and run.repeats is not None
-        stated = stated and whole
+        stated = stated and run.states_plan
         named += [(run.key, slot) for slot in gaps_of(run, there, cut=parts.cut)]
     return Missing(
         named=tuple(named),
@@ -67,7 +66,7 @@ def missing_of(runs: Iterable[ArchiveRun], found: Mapping[str, Collection[Slot]]
     )
 
 
-def gaps_of(run: ArchiveRun, found: Collection[Slot], *, cut: bool) -> list[Slot]:
+def gaps_of(run: ArchiveRun, found: Collection[TaskRepeat], *, cut: bool) -> list[TaskRepeat]:
     """The trials of a run that are not there, trial by trial: by its plan, or, of a file that was cut off, by the rows
     that its complete part makes."""
     if run.tasks:
@@ -77,7 +76,7 @@ def gaps_of(run: ArchiveRun, found: Collection[Slot], *, cut: bool) -> list[Slot
     return _sorted(unfinished_row(found)) if cut else []
 
 
-def unfinished_row(found: Collection[Slot]) -> list[Slot]:
+def unfinished_row(found: Collection[TaskRepeat]) -> list[TaskRepeat]:
     """What the last row of a grid lacks that was written trial by trial, or task by task: all rows but one are alike,
     and that one is a part of such a row. Nothing where the trials make no such grid."""
     by_trial: dict[int, set[str]] = {}
@@ -85,10 +84,11 @@ def unfinished_row(found: Collection[Slot]) -> list[Slot]:
     for task, repeat in found:
         by_trial.setdefault(repeat, set()).add(task)
         by_task.setdefault(task, set()).add(repeat)
-    trial, task_ = _short(by_trial), _short(by_task)
-    if trial is not None:
-        return [(task, trial[0]) for task in trial[1]]
-    return [(task_[0], repeat) for repeat in task_[1]] if task_ is not None else []
+    short_trial, short_task = _short(by_trial), _short(by_task)
+    if short_trial is not None:
+        repeat, lacking = short_trial
+        return [(task, repeat) for task in lacking]
+    return [(short_task[0], repeat) for repeat in short_task[1]] if short_task is not None else []
 
 
 def _short(rows: Mapping[_Row, set[_Entry]]) -> tuple[_Row, set[_Entry]] | None:
@@ -100,6 +100,6 @@ def _short(rows: Mapping[_Row, set[_Entry]]) -> tuple[_Row, set[_Entry]] | None:
     return short[0], whole - rows[short[0]]
 
 
-def _sorted(slots: Iterable[Slot]) -> list[Slot]:
+def _sorted(slots: Iterable[TaskRepeat]) -> list[TaskRepeat]:
     """Trial by trial, tasks that are numbers by value."""
     return sorted(slots, key=lambda slot: (slot[1], int(slot[0]) if slot[0].isdecimal() else 0, slot[0]))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness.api.archive_gaps import unfinished_row
+from harness.api.archive_gaps import TaskRepeat, unfinished_row
 from harness.api.archive_reading import legal_task_id
 from harness.records.archive import ArchiveEpisode, ArchiveRun
 from harness.records.task import Task
 from harness.records.vocabulary import Outcome
 
-Place = tuple[str, int, int]  # task, repeat, attempt
+AttemptKey = tuple[str, int, int]  # task, repeat, attempt
 
 
 @dataclass(slots=True)
-class Cell:
-    """A trial of the archive."""
+class CountedTrial:
+    """What is kept of a trial of the archive; `slot` is its place in the plan."""
 
     slot: int
     attempt: int
@@ -28,33 +28,28 @@ class RunInventory:
     """A run of the archive before it is written."""
 
     run: ArchiveRun
-    slots: dict[tuple[str, int], Cell] = field(default_factory=dict)  # task of ours, repeat -> its first attempt
-    attempts: dict[Place, Cell] = field(default_factory=dict)  # those that came after it
+    first_attempts: dict[TaskRepeat, CountedTrial] = field(default_factory=dict)  # by the task's id of ours
+    later_attempts: dict[AttemptKey, CountedTrial] = field(default_factory=dict)
     tasks: dict[str, str] = field(default_factory=dict)  # id of ours -> version
     repeats: int = 1
     cut: bool = False  # the archive ends too early
 
-    def cell(self, place: Place) -> Cell | None:
+    def counted(self, key: AttemptKey) -> CountedTrial | None:
         """The trial of a task, repeat and attempt, if it is there."""
-        first = self.slots.get(place[:2])
-        return first if first is None or first.attempt == place[2] else self.attempts.get(place)
+        first = self.first_attempts.get(key[:2])
+        return first if first is None or first.attempt == key[2] else self.later_attempts.get(key)
 
     def add(self, task: Task, episode: ArchiveEpisode) -> None:
         """Count a trial that is not there yet."""
-        first = self.slots.get((task.id, episode.repeat))
-        slot = episode.slot if episode.slot is not None else len(self.slots) if first is None else first.slot
-        cell = Cell(slot, episode.attempt, episode.outcome)
+        first = self.first_attempts.get((task.id, episode.repeat))
+        slot = episode.slot if episode.slot is not None else len(self.first_attempts) if first is None else first.slot
+        trial = CountedTrial(slot, episode.attempt, episode.outcome)
         if first is None:
-            self.slots[task.id, episode.repeat] = cell
+            self.first_attempts[task.id, episode.repeat] = trial
         else:
-            self.attempts[task.id, episode.repeat, episode.attempt] = cell
+            self.later_attempts[task.id, episode.repeat, episode.attempt] = trial
         self.tasks.setdefault(task.id, task.version)
         self.repeats = max(self.repeats, episode.repeat + 1)
-
-    @property
-    def stated(self) -> bool:
-        """Whether the source says what it planned."""
-        return bool(self.run.tasks) and self.run.repeats is not None
 
     @property
     def plan(self) -> tuple[tuple[str, ...], int]:
@@ -64,10 +59,10 @@ class RunInventory:
         tasks = dict.fromkeys((*(legal_task_id(task) for task in self.run.tasks), *self.tasks))
         repeats = max(self.run.repeats or 1, self.repeats)
         stated = bool(self.run.tasks) or self.run.repeats is not None
-        row = len(unfinished_row(self.slots)) if self.cut else 0
-        if stated or len(tasks) * repeats == len(self.slots) + row:
+        row = len(unfinished_row(self.first_attempts)) if self.cut else 0
+        if stated or len(tasks) * repeats == len(self.first_attempts) + row:
             return tuple(tasks), repeats
-        return tuple(task for task, _ in self.slots), 1
+        return tuple(task for task, _ in self.first_attempts), 1
 
     @property
     def gaps(self) -> list[str]:
@@ -75,4 +70,9 @@ class RunInventory:
         tasks, repeats = self.plan
         if len(set(tasks)) < len(tasks):
             return []
-        return [f"{task}/{number}" for task in tasks for number in range(repeats) if (task, number) not in self.slots]
+        return [
+            f"{task}/{number}"
+            for task in tasks
+            for number in range(repeats)
+            if (task, number) not in self.first_attempts
+        ]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from harness.api.archive_account import Spending, contradicted, result_of, with_usage
 from harness.api.archive_bodies import harness_body, payload_text, unmeasured_body
-from harness.api.archive_inventory import Cell, Place
+from harness.api.archive_inventory import AttemptKey, CountedTrial
 from harness.api.archive_spool import Kept
 from harness.billing.account import ANSWER, SPAN
 from harness.records.archive import ArchiveRun, Step
@@ -43,9 +43,9 @@ class Writer:
         ended: EndedWriter,
         run: str,
         info: ArchiveRun,
-        cell_of: Callable[[Place], Cell | None],
+        counted: Callable[[AttemptKey], CountedTrial | None],
     ) -> None:
-        self.store, self.run, self.info, self._ended, self._cell_of = store, run, info, ended, cell_of
+        self.store, self.run, self.info, self._ended, self._counted = store, run, info, ended, counted
         self.written = self.already = 0
         self.outcomes: Counter[Outcome] = Counter()
         self._planned: set[str] = set()
@@ -61,20 +61,20 @@ class Writer:
 
     def take(self, kept: Kept) -> None:
         """Add an episode. Raises StoreError for what cannot be stored, before anything of it is."""
-        cell = self._cell_of((kept.task.id, kept.repeat, kept.attempt))
-        assert cell is not None  # every episode that is kept was counted
-        trial = trial_id(self.run, cell.slot, kept.attempt)
+        counted = self._counted((kept.task.id, kept.repeat, kept.attempt))
+        assert counted is not None  # every episode that is kept was counted
+        trial = trial_id(self.run, counted.slot, kept.attempt)
         if trial not in self._done:
-            ended = self._ended_trial(trial, cell, kept)
+            ended = self._ended_trial(trial, counted, kept)
             self._ended.take(ended, kept.size)
             self.written += 1
         else:
             self.already += 1
-        self.outcomes[Outcome.INVALID if cell.conflict else cell.outcome] += 1
+        self.outcomes[Outcome.INVALID if counted.conflict else counted.outcome] += 1
 
-    def _ended_trial(self, trial: str, cell: Cell, kept: Kept) -> EndedTrial:
+    def _ended_trial(self, trial: str, counted: CountedTrial, kept: Kept) -> EndedTrial:
         kinds, bodies, account = self._told(trial, kept)
-        ending = contradicted(kept.ending) if cell.conflict else kept.ending
+        ending = contradicted(kept.ending) if counted.conflict else kept.ending
         result = result_of(ending, account, trial=trial)
         text = canonical_text(result.model_dump())
         done = canonical_text({"to": TrialState.DONE.value})
@@ -83,7 +83,7 @@ class Writer:
         plan = TrialPlan(
             run=self.run,
             trial=trial,
-            slot=cell.slot,
+            slot=counted.slot,
             repeat=kept.repeat,
             attempt=kept.attempt,
             task=kept.task,

@@ -180,10 +180,10 @@ class _Import:
         self._read(spool)
         unread = [*self.archive.problems, *(f for f in self.checks.findings() if f.unread), *self.refused]
         self.refused = []
-        if not any(found.slots for found in self.runs.values()):
+        if not any(found.first_attempts for found in self.runs.values()):
             first = f": {unread[0].place}: {unread[0].what}" if unread else ""
             raise ArchiveError(f"no episode could be read{first}", place=str(self.archive.path), remedy="see above")
-        found = {key: inventory for key, inventory in self.runs.items() if inventory.slots}
+        found = {key: inventory for key, inventory in self.runs.items() if inventory.first_attempts}
         for inventory in found.values():
             inventory.cut = any(finding.rule == CUT for finding in unread)
         names = self._names(found)
@@ -229,7 +229,7 @@ class _Import:
         inventory = self.runs.setdefault(item.run, RunInventory(ArchiveRun(item.run, item.run)))
         suite = inventory.run.suite
         task = spool.task(item.task, suite)
-        known = inventory.cell((task.id, item.repeat, item.attempt))
+        known = inventory.counted((task.id, item.repeat, item.attempt))
         if known is not None:
             known.conflict = known.conflict or known.outcome is not item.outcome
             return
@@ -269,7 +269,7 @@ class _Import:
                 place=str(store.path),
                 remedy="give another id with --as",
             )
-        return Writer(store, ended, name, run, inventory.cell)
+        return Writer(store, ended, name, run, inventory.counted)
 
     def _config(self, inventory: RunInventory) -> RunConfig:
         run = inventory.run
@@ -292,7 +292,7 @@ class _Import:
             extra={
                 "import": source
                 | {"key": run.key, "stated": storable(run.stated)}
-                | ({"cut": True} if inventory.cut and not inventory.stated else {}),
+                | ({"cut": True} if inventory.cut and not inventory.run.states_plan else {}),
                 "undated": instant(run.created) is None,
                 "notes": notes,
             },
@@ -311,7 +311,7 @@ class _Import:
             outcomes={outcome: writer.outcomes[outcome] for outcome in Outcome},
             gaps=len(gaps),
             first_gaps=tuple(gaps[:_MOST_GAPS]),
-            at_least=inventory.cut and not inventory.stated,
+            at_least=inventory.cut and not inventory.run.states_plan,
         )
 
 

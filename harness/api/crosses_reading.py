@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.api.archive_gaps import Slot, missing_of, parts_of
+from harness.api.archive_gaps import TaskRepeat, missing_of, parts_of
 from harness.importers.container import Archive
 from harness.importers.recognition import choose
 from harness.records.archive import ArchiveEpisode, ArchiveError, ArchiveRun, Basis, Finding, ImportOptions
@@ -84,7 +84,7 @@ class Reading:
             )
         self.doubled += survey.records - len(survey.seen)
         runs: dict[str, ArchiveRun] = {}
-        found: dict[str, set[Slot]] = {}
+        found: dict[str, set[TaskRepeat]] = {}
         unread: list[Finding] = []
         for item in importer.read(archive, self.options):
             if isinstance(item, ArchiveRun):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.api.archive_gaps import Missing, Slot, missing_of, parts_of
+from harness.api.archive_gaps import Missing, TaskRepeat, missing_of, parts_of
 from harness.api.archives import OWN
 from harness.api.crosses_reading import LABEL, evidence_of
 from harness.api.export_lines import is_export
@@ -97,7 +97,7 @@ class ArchiveSource:
         self._importer, recognition = choose(self._archive, reading.format)
         self.format = recognition.format
         self._unread: list[Finding] = []
-        self._found: dict[str, set[Slot]] = {}
+        self._found: dict[str, set[TaskRepeat]] = {}
         self._plans: dict[str, ArchiveRun] = {}
         self._definitions: dict[str, Any] = {}
 

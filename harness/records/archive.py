@@ -124,6 +124,11 @@ class ArchiveRun:
     stated: dict[str, Any] = field(default_factory=dict)  # totals and settings of the source, in its own words
     missing: tuple[str, ...] = ()  # what the format could say and this archive does not
 
+    @property
+    def states_plan(self) -> bool:
+        """Whether the source says which tasks it planned, and how often."""
+        return bool(self.tasks) and self.repeats is not None
+
 
 @dataclass(frozen=True, slots=True)
 class ArchiveEpisode:
