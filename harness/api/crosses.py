@@ -91,9 +91,16 @@ def crossed(request: CrossRequest) -> Crossed:
     """
     if not request.graders:
         raise ConfigError("no grader is named", place="--graders", remedy="name at least one: assay cross --help")
-    options = ImportOptions()
-    where = (request.archives[0], request.environment, "", request.environment_data, request.format)
-    shown = shown_by(Asked(*where, options, "cross", needs_mode=False))
+    shown = shown_by(
+        Asked(
+            request.archives[0],
+            request.environment,
+            folder=request.environment_data,
+            format=request.format,
+            command="cross",
+            needs_mode=False,
+        )
+    )
     world = environment(shown.environment, shown.folder)
     with ExitStack() as stack:
         close_with(stack, world)

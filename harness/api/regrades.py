@@ -98,8 +98,15 @@ def _completed(
             return request, None
     elif "import" not in store.run(store.run_id(request.target)).config.extra:
         return request, None
-    where = (request.target, "", request.mode or "", request.environment_data, request.format)
-    shown = shown_by(Asked(*where, command="regrade", needs_mode=False), store)
+    asked = Asked(
+        request.target,
+        mode=request.mode or "",
+        folder=request.environment_data,
+        format=request.format,
+        command="regrade",
+        needs_mode=False,
+    )
+    shown = shown_by(asked, store)
     for note in shown.notes:
         notice(f"taken: {note}")
     return replace(request, environment=shown.environment, environment_data=shown.folder), shown.options

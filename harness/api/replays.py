@@ -109,9 +109,16 @@ def completed(
 ) -> tuple[ReplayRequest, tuple[str, ...]]:
     """The request with what the archive shows in place of what was not said, and the evidence of each. Raises
     ArchiveError, ConfigError, StoreError."""
-    options = request.options or ImportOptions()
-    where = (request.archive, request.environment, request.mode, request.environment_data, request.format)
-    shown = shown_by(Asked(*where, options, command), store)
+    asked = Asked(
+        request.archive,
+        request.environment,
+        request.mode,
+        folder=request.environment_data,
+        format=request.format,
+        options=request.options or ImportOptions(),
+        command=command,
+    )
+    shown = shown_by(asked, store)
     whole = replace(
         request,
         environment=shown.environment,

@@ -57,7 +57,9 @@ def _opened(talk: Conversation, stack: ExitStack) -> Environment | AssayError:
 
 def _tried(task: Task, talk: Conversation, world: Environment | AssayError) -> Iterator[Finding]:
     if isinstance(world, AssayError):
-        yield _finding(task, Level.WARNING, "reference-untried", f"no reference action was tried: {world.message}")
+        yield _finding(
+            task, Level.WARNING, "reference-untried", f"no reference action was tried: {world.message}", world.remedy
+        )
         return
     try:
         with world.open(Opening(talk.mode, talk.data, talk.initial)) as session:

@@ -36,7 +36,10 @@ def command(
     archives: Annotated[list[str], typer.Argument(help="Archives of recorded episodes; several are several agents.")],
     graders: Annotated[str, typer.Option(help="Graders, joined by commas; the first is what the others move from.")],
     environment: Annotated[
-        str, typer.Option(help="NAME@VERSION, path/to/file.py:name, command:… or container:…; by default as shown.")
+        str,
+        typer.Option(
+            help="NAME@VERSION, path/to/file.py:name, command:… or container:…; by default as the first archive shows."
+        ),
     ] = "",
     data: Annotated[str, typer.Option(help="Versions of the task data, joined by commas.")] = "recorded",
     mode: Annotated[str | None, typer.Option(help="Modes, joined by commas; by default the recorded one.")] = None,

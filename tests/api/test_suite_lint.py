@@ -96,6 +96,7 @@ def test_requires_write_is_held_against_what_the_reference_does(
 def test_an_environment_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
     found = told(suite(tmp_path / "s", GOOD, data=False), "reference-untried")
     assert "no reference action was tried" in found.message
+    assert found.remedy
 
 
 def test_the_references_of_the_bundled_conversations_go_through() -> None:
