@@ -75,7 +75,7 @@ class Tau2Importer:
         _check_version(header, archive.place(name))
         yield _run(header)
         results = _Results(header)
-        for member in archive.members(name, _STREAMED):
+        for member in archive.members(name, _STREAMED | {"tasks"}):  # which the header holds already, all at once
             if member.path and member.path[0] != "simulations":
                 if member.problem:
                     yield unread(member, "")

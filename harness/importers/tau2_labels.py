@@ -19,7 +19,7 @@ from harness.records.archive import Finding
 _USER_ID = re.compile(r"\b[a-z]+_[a-z]+_[0-9]{4}\b")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Task:
     actions: tuple[str, ...]
     assertions: tuple[str, ...]
