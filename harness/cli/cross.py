@@ -58,8 +58,8 @@ def command(
 ) -> None:
     """Grade the same recorded episodes under several rules, task data and modes, and say what moved and why.
 
-    Exits 3 when a cell has no verdict at all, or when the first cell does not reproduce the recorded outcomes: what
-    moves then is not the rule's alone.
+    Exits 3 when a part of an archive could not be read, a cell has no verdict at all, or the first cell does not
+    reproduce the recorded outcomes: what moves then is not the rule's alone.
     """
     request = CrossRequest(
         archives=tuple(archives),

@@ -61,7 +61,7 @@ def command(
 ) -> None:
     """Grade recorded trials again under another rule, without the agent; the old scores stay.
 
-    Exits 3 when some trial has no grade, or a part of the archive could not be read.
+    Exits 3 when some planned trial has no grade, or a part of the archive could not be read.
     """
     request = RegradeRequest(
         target=target,

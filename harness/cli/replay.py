@@ -102,7 +102,13 @@ def run(
     mode: Mode = "",
     environment_data: EnvironmentData = None,
     data: Data = "recorded",
-    grader: Annotated[str | None, typer.Option(help="ID@VERSION, with +CHOICE as for `assay cross`.")] = None,
+    grader: Annotated[
+        str | None,
+        typer.Option(
+            help="ID@VERSION, with +CHOICE as for `assay cross`; to restore, by default the one that gives its verdicts"
+            " again."
+        ),
+    ] = None,
     task_map: Annotated[
         Path | None, typer.Option(help="JSON: the archive's task names to those of the file in --data.")
     ] = None,

@@ -162,12 +162,13 @@ class SqliteStore:
 
     def _refuse_replan(self, trial: str, run: str, slot: int, attempt: int) -> None:
         if self._one("SELECT 1 FROM runs WHERE run = ?", run) is None:
-            raise StoreError(f"trial {trial!r} belongs to run {run!r}, which is not in the store")
+            raise StoreError(f"trial {trial!r} belongs to run {run!r}, which is not in the store", place=str(self.path))
         if self._one("SELECT 1 FROM trials WHERE trial = ?", trial) is not None:
-            raise StoreError(f"trial {trial!r} is planned already")
+            raise StoreError(f"trial {trial!r} is planned already", place=str(self.path))
         twin = self._one("SELECT trial FROM trials WHERE run = ? AND slot = ? AND attempt = ?", run, slot, attempt)
         if twin is not None:
-            raise StoreError(f"slot {slot}, attempt {attempt} of run {run!r} is trial {twin[0]!r}")
+            taken = f"slot {slot}, attempt {attempt} of run {run!r} is trial {twin[0]!r}"
+            raise StoreError(taken, place=str(self.path))
 
     def planned(self, trial: str) -> TrialPlan:
         """The plan of a trial as it was written, with its task and all files. Raises StoreError."""
