@@ -90,7 +90,8 @@ class Peers:
             return f"not finished in {LIMIT_S} s of CPU"
         if done.returncode or not target.exists():
             lines = done.stderr.strip().splitlines() or ["no message"]
-            return f"fails: {lines[-1][:120]}"
+            said = [line for line in lines if "Error: " in line]
+            return f"fails: {(said or lines)[-1][:120]}"
         with np.load(target) as found:
             return dict(found)
 
