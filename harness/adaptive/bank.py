@@ -77,6 +77,12 @@ class Bank:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "item_ids", tuple(self.item_ids))
+        object.__setattr__(self, "alternatives", tuple(self.alternatives))
+        self._freeze_parameters()
+        self._freeze_amounts()
+        self._check_alternatives()
+
+    def _freeze_parameters(self) -> None:
         alpha = np.asarray(self.alpha)
         if alpha.ndim != 2:
             raise BankError(f"shape {alpha.shape}", place="alpha", remedy="Give one row of d loadings per item")
@@ -113,15 +119,18 @@ class Bank:
             spread = getattr(self, name)
             if spread is not None and np.linalg.eigvalsh(spread)[0] <= 0:
                 raise BankError("not positive definite", place=name, remedy="Give a proper covariance of θ")
+
+    def _freeze_amounts(self) -> None:
         for name, amounts in self._amounts():
             object.__setattr__(self, name, frozen(amounts))
-            if np.shape(amounts) != (n,) or (np.asarray(amounts) < 0).any() or np.isinf(amounts).any():
+            if np.shape(amounts) != (len(self.item_ids),) or (np.asarray(amounts) < 0).any() or np.isinf(amounts).any():
                 raise BankError(
                     f"shape {np.shape(amounts)}, or an amount that is none",
                     place=name,
                     remedy="Give one number of at least 0 per item, NaN where it is not known",
                 )
-        object.__setattr__(self, "alternatives", tuple(self.alternatives))
+
+    def _check_alternatives(self) -> None:
         for other in self.alternatives:
             if other.bank.item_ids != self.item_ids or other.bank.alternatives:
                 raise BankError(

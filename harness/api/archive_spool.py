@@ -74,8 +74,14 @@ class Spool:
         number, task = self._tasks.number(episode.task, suite)
         data = _packed(
             (
-                *(episode.run, pickle.dumps(task) if number is None else number, episode.repeat, episode.attempt),
-                *(episode.place, episode.source.length, payload_text(_source(episode)), tuple(ending_of(episode))),
+                episode.run,
+                pickle.dumps(task) if number is None else number,
+                episode.repeat,
+                episode.attempt,
+                episode.place,
+                episode.source.length,
+                payload_text(_source(episode)),
+                tuple(ending_of(episode)),
                 [
                     (kind, _ACTOR_NUMBERS[actor], payload, _PHASE_NUMBERS[phase], wall, span, parent)
                     for kind, actor, payload, phase, wall, span, parent in steps

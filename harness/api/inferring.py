@@ -225,7 +225,7 @@ class _Inferring:
         (mode,) = modes
         recorded = {episode.mode for episode in self.episodes}
         only = f"{world.capabilities.environment} has no other"
-        told = ", ".join(sorted(map(str, recorded)))
+        told = ", ".join(sorted("not said" if word is None else word for word in recorded))
         why = only if recorded == {None} else f"its episodes show it ({told}); held against every one of them"
         self.notes.append(f"--mode {mode}: {why}")
         return mode

@@ -27,15 +27,18 @@ _UNDER_WAY = 2  # batches: one that is written, one that waits
 
 
 class EndedTrial(NamedTuple):
-    """A trial that ended elsewhere, with its events' kinds and canonical bodies, in order from seq 0."""
+    """A trial that ended elsewhere, with its events' kinds and canonical bodies, in order from seq 0.
+
+    `closing` is the event by which its run's stream commits to it: its kind, and the canonical body for the head of the
+    trial's own stream and the event's seq.
+    """
 
     plan: TrialPlan
     planned: bool  # its plan is in the store already
     kinds: Sequence[str]
     bodies: Sequence[str]
     result: str  # canonical JSON of its TrialResult
-    closing: tuple[str, Callable[[Head, int], str]]  # the event by which its run's stream commits to it: its kind, and
-    # the canonical body for the head of the trial's own stream and the event's seq
+    closing: tuple[str, Callable[[Head, int], str]]
 
 
 class EndedRows(NamedTuple):
