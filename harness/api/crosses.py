@@ -89,8 +89,9 @@ def crossed(request: CrossRequest) -> Crossed:
 
     Raises ArchiveError, ConfigError, EnvironmentFault before the first step for what cannot be meant.
     """
-    if not request.graders:
-        raise ConfigError("no grader is named", place="--graders", remedy="name at least one: assay cross --help")
+    for place, what, given in (("ARCHIVE", "archive", request.archives), ("--graders", "grader", request.graders)):
+        if not given:
+            raise ConfigError(f"no {what} is named", place=place, remedy="name at least one: assay cross --help")
     shown = shown_by(
         Asked(
             request.archives[0],

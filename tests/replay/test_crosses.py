@@ -141,6 +141,13 @@ def test_second_records_count_once_and_conflicting_ones_not_at_all(tmp_path: Pat
     assert "left out: 2 second records of a trial" in found.notes
 
 
+def test_a_table_of_no_archive_or_no_grader_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no archive is named"):
+        cross_archives(CrossRequest((), SHOP, (OLD,)))
+    with pytest.raises(ConfigError, match="no grader is named"):
+        cross_archives(CrossRequest(("a.json",), SHOP, ()))
+
+
 def test_a_grader_or_mode_that_is_named_twice_is_refused(tmp_path: Path) -> None:
     path = tau_bench_archive(tmp_path)
     with pytest.raises(ConfigError, match="named twice"):
