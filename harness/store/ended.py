@@ -84,8 +84,9 @@ def insert_ended(connection: sqlite3.Connection, rows: EndedRows) -> None:
     """Insert a batch into its tables. Raises sqlite3.IntegrityError where a row is there already."""
     digests = list(rows.tasks)
     known: set[str] = set()
-    for start in range(0, len(digests), _ROWS):
-        asked = digests[start : start + _ROWS]
+    most = _most_rows(connection, 1)
+    for start in range(0, len(digests), most):
+        asked = digests[start : start + most]
         marks = ",".join("?" * len(asked))
         known.update(
             digest for (digest,) in connection.execute(f"SELECT digest FROM tasks WHERE digest IN ({marks})", asked)
@@ -102,10 +103,16 @@ def insert_ended(connection: sqlite3.Connection, rows: EndedRows) -> None:
 
 def _insert(connection: sqlite3.Connection, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
     """Many rows by one statement: for each statement alone, two threads hand Python's lock to and fro."""
-    for start in range(0, len(rows), _ROWS):
-        some = rows[start : start + _ROWS]
+    most = _most_rows(connection, len(rows[0])) if rows else 1
+    for start in range(0, len(rows), most):
+        some = rows[start : start + most]
         one = f"({','.join('?' * len(some[0]))})"
         connection.execute(f"INSERT INTO {into} VALUES {','.join([one] * len(some))}", list(chain.from_iterable(some)))
+
+
+def _most_rows(connection: sqlite3.Connection, width: int) -> int:
+    """Rows of one statement: SQLite allows so many values in one, older ones 999."""
+    return max(1, min(_ROWS, connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width))
 
 
 class EndedWriter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,6 +74,13 @@ def test_batches_make_the_rows_that_single_writes_make(tmp_path: Path, store: Sq
             other.finish(result_of(one.plan.trial), [message])
             other.append([_closing(one.plan.trial, other.head(one.plan.trial))])
         assert _rows(store) == _rows(other)
+
+
+def test_an_older_sqlite_is_given_smaller_statements(store: SqliteStore) -> None:
+    with store.transaction() as connection:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 20)
+    _write(store, *(_ended(slot) for slot in range(9)))
+    assert [row.slot for row in store.trials(RUN)] == list(range(9))
 
 
 def test_a_trial_that_had_begun_goes_on_from_its_head(store: SqliteStore) -> None:
