@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import json
 import os
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +32,7 @@ FORMAT = 2
 _ARRAYS = ("alpha", "beta", "prior_mean", "prior_covariance", "calibrated")
 _OPTIONAL = ("item_covariance", "past_covariance")
 _AMOUNTS = ("cost_usd", "duration_s")
+_DAMAGE = (zipfile.BadZipFile, zlib.error, tokenize.TokenError, RuntimeError)  # zipfile's: unknown method, encrypted
 
 
 def save_bank(bank: Bank, path: str | os.PathLike[str]) -> None:
@@ -84,7 +87,7 @@ def load_bank(path: str | os.PathLike[str]) -> Bank:
             place=place,
             remedy="Give a file written by `assay calibrate` or save_bank",
         ) from fault
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as fault:
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, *_DAMAGE) as fault:
         raise BankFileError(
             "not a bank file", place=place, remedy="Give a file written by `assay calibrate` or save_bank"
         ) from fault
@@ -115,7 +118,7 @@ def load_bank(path: str | os.PathLike[str]) -> Bank:
         raise BankFileError(
             "the content does not give the digest it states",
             place=place,
-            remedy="The file was altered; restore it or calibrate again",
+            remedy="The file was altered, or another version wrote it; restore it or calibrate again",
         )
     return bank
 

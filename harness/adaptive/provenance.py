@@ -57,8 +57,12 @@ class Provenance:
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain, JSON-able values; `from_dict` gives back an equal record."""
+        """Plain, JSON-able values; `from_dict` gives back an equal record. What was added to it later is left out where
+        it has its default: banks written before have no such key, and their digest must stay what it was.
+        """
         plain = asdict(self)
+        if self.drift_sd == 0.0:
+            del plain["drift_sd"]
         plain["notes"] = list(self.notes)
         return plain
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from harness.adaptive import Bank, CalibrationSettings, calibrate, load_bank, prior_bank, save_bank, simulate_population
 from harness.adaptive.errors import BankError, BankFileError
+from harness.adaptive.provenance import Provenance
 
 from .banks import random_bank
 
@@ -55,6 +57,52 @@ def test_what_is_no_bank_is_refused_with_its_name(bank: Bank, tmp_path: Path) ->
         load_bank(path)
     with pytest.raises(BankFileError, match="absent: cannot be read"):
         load_bank(tmp_path / "absent")
+
+
+def test_the_digest_of_banks_written_long_ago_stays() -> None:
+    bank = Bank(
+        item_ids=("a", "b"),
+        alpha=np.array([[1.0], [0.5]]),
+        beta=np.array([0.0, -1.25]),
+        prior_mean=np.zeros(1),
+        prior_covariance=np.eye(1),
+        calibrated=np.array([True, False]),
+        provenance=Provenance("2pl", 1, 7, 12, held_out={"b": "no outcome"}),
+    )
+    assert bank.digest == "30b4449720ae5884ba5fca1ae46a2575ede5723dff446a23809a4f0ad0c1501c"
+    moving = replace(bank, provenance=replace(bank.provenance, drift_sd=0.5))
+    assert Provenance.from_dict(moving.provenance.as_dict()) == moving.provenance
+    assert moving.digest != bank.digest
+
+
+@pytest.mark.parametrize("at", [6, 8, 10])  # of a central directory entry: version needed, flags, method
+def test_any_damaged_bit_of_the_container_is_refused(bank: Bank, tmp_path: Path, at: int) -> None:
+    path = tmp_path / "x.npz"
+    save_bank(bank, path)
+    whole = path.read_bytes()
+    entry = whole.index(b"PK\x01\x02")
+    for bit in range(16):
+        damaged = bytearray(whole)
+        damaged[entry + at + bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        try:
+            read = load_bank(path)
+        except BankFileError:
+            continue
+        assert same(read, bank)
+
+
+def test_a_damaged_array_header_is_refused(bank: Bank, tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    save_bank(bank, path)
+    with zipfile.ZipFile(path) as whole:
+        members = {name: whole.read(name) for name in whole.namelist()}
+    members["beta.npy"] = members["beta.npy"].replace(b"}", b" ", 1)
+    with zipfile.ZipFile(path, "w") as damaged:
+        for name, content in members.items():
+            damaged.writestr(name, content)
+    with pytest.raises(BankFileError, match="not a bank file"):
+        load_bank(path)
 
 
 def test_an_altered_file_is_refused(bank: Bank, tmp_path: Path) -> None:

@@ -44,7 +44,8 @@ class DriftChoice:
         """For the reader of the bank."""
         return (
             f"difficulties move by {sd_of(self.variance_per_day):.2g} logits (sd) in {DRIFT_DAYS:.0f} days, which"
-            f" predicts hidden outcomes better by {self.lead:.1f} ± {self.error:.1f} nats than d = {self.still}"
+            f" predicts hidden outcomes {'worse' if self.lead < 0 else 'better'} by {abs(self.lead):.1f} ±"
+            f" {self.error:.1f} nats than d = {self.still}"
             f" without: items are as of {last_date}"
         )
 

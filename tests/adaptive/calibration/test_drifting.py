@@ -90,6 +90,15 @@ def test_a_given_walk_is_taken() -> None:
     np.testing.assert_allclose(again.beta, given.beta, atol=0.1)
 
 
+def test_a_walk_that_predicts_worse_says_so() -> None:
+    past, _ = history(0.0)
+    (note,) = [
+        n for n in calibrate(past, replace(QUICK, dims=1, drift=50.0, report=True)).bank.provenance.notes if "nats" in n
+    ]
+    assert "hidden outcomes worse by" in note
+    assert "by -" not in note
+
+
 def test_rasch_items_move_and_stay_alike() -> None:
     past, now = history(2.0)
     bank = calibrate(past, replace(QUICK, dims="rasch", drift="auto")).bank
