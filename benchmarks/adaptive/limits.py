@@ -88,5 +88,5 @@ def _item(x: FloatArray, y: FloatArray, mean: FloatArray, precision: FloatArray)
         step = np.linalg.solve(curvature, x.T @ (y - p) - precision * (item - mean))
         item = item + step / max(1.0, float(np.abs(step).max()) / _LONGEST_STEP)
         if np.abs(step).max() < _CLOSE:
-            break
-    return item, np.asarray(np.linalg.inv(curvature), dtype=np.float64)
+            return item, np.asarray(np.linalg.inv(curvature), dtype=np.float64)
+    raise RuntimeError(f"an item's posterior has no maximum within {_STEPS} steps")
