@@ -15,7 +15,7 @@ from benchmarks.adaptive.methods import Method, Workshop, evaluate, paper, rando
 from benchmarks.adaptive.scores import Scores
 from harness.adaptive.arrays import FloatArray, IntArray
 from harness.adaptive.bank import Bank, prior_bank
-from harness.adaptive.calibration.ability_prior import coming, past_abilities
+from harness.adaptive.calibration.ability_prior import coming_covariance, past_abilities
 from harness.adaptive.calibration.calibrate import Calibration, CalibrationSettings, calibrate
 from harness.adaptive.estimators.protocol import Estimator
 from harness.adaptive.planning.trajectories import Study, Trajectories, run_study
@@ -187,7 +187,7 @@ def _items_of(lineage: Lineage, shape: Shape, run: int) -> Bank:
         alpha=truth.alpha,
         beta=truth.alpha @ truth.theta[run] - np.log(p / (1.0 - p)),
         prior_mean=mean,
-        prior_covariance=coming(past, truth.alpha),
+        prior_covariance=coming_covariance(past, truth.alpha),
         calibrated=np.ones(len(lineage.item_ids), dtype=np.bool_),
     )
 

@@ -1,8 +1,8 @@
 """What to believe of an agent before its first outcome, from the abilities of past ones.
 
 Two covariances, for two questions. *Was there an agent like this?* asks how past abilities scatter (`past_abilities`);
-`maintenance` compares with that. *Where may the next one be?* asks for more room (`coming`): the history tells little
-of who comes next. A prior that is too narrow pulls a new agent towards the old ones and is sure of it; one that is too
+`maintenance` compares with that. *Where may the next one be?* asks for more room (`coming_covariance`): the history
+tells little of who comes next. A prior that is too narrow pulls a new agent towards the old ones and is sure of it; one that is too
 wide costs next to nothing once a few tasks have run. Agents differ most in how good they are all over, and new ones
 are better than those before, so there is most room along the direction in which the mean logit of the items moves,
 u = Σᾱ:
@@ -41,7 +41,7 @@ def past_abilities(theta: FloatArray, covariance: FloatArray | None = None) -> t
     return mean, WIDENING * (shrunk + shrunk.T) / 2.0
 
 
-def coming(covariance: FloatArray, alpha: FloatArray) -> FloatArray:
+def coming_covariance(covariance: FloatArray, alpha: FloatArray) -> FloatArray:
     """Σ' (d, d) of the module from Σ (d, d) and the loadings `alpha` (N, d) of the items.
 
     Loadings that cancel out (ᾱ = 0) have no direction of their own: then s² Σ.

@@ -28,7 +28,7 @@ import numpy as np
 
 from harness.adaptive.arrays import FloatArray
 from harness.adaptive.bank import Alternative, Bank, prior_bank
-from harness.adaptive.calibration.ability_prior import coming, past_abilities
+from harness.adaptive.calibration.ability_prior import coming_covariance, past_abilities
 from harness.adaptive.calibration.appraise_fit import report_fit
 from harness.adaptive.calibration.candidate import Fitted, fit_candidate
 from harness.adaptive.calibration.cells import Cells, Counts
@@ -302,7 +302,7 @@ def _assemble(
         alpha=posterior.item[:, :-1],
         beta=posterior.item[:, -1],
         prior_mean=mean,
-        prior_covariance=coming(past, posterior.item[:, :-1]),
+        prior_covariance=coming_covariance(past, posterior.item[:, :-1]),
         past_covariance=past,
         provenance=provenance,
         calibrated=calibrated,

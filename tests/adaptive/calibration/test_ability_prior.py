@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.adaptive.calibration.ability_prior import GENERAL_ROOM, ROOM, coming, past_abilities
+from harness.adaptive.calibration.ability_prior import GENERAL_ROOM, ROOM, coming_covariance, past_abilities
 from harness.adaptive.calibration.calibrate import CalibrationSettings, calibrate
 from harness.adaptive.populations.lineage import Shape, simulate_lineage
 from harness.adaptive.state import AbilityState
@@ -26,7 +26,7 @@ def test_the_general_direction_gets_its_room_and_what_is_independent_of_it_the_o
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(d, d)) + 2.0 * np.eye(d)
     past, alpha = root @ root.T, rng.normal(0.5, 1.0, (20, d))
-    wide, general = coming(past, alpha), alpha.mean(axis=0)
+    wide, general = coming_covariance(past, alpha), alpha.mean(axis=0)
     assert general @ wide @ general == pytest.approx(GENERAL_ROOM**2 * (general @ past @ general))
     other = rng.normal(size=d)
     other -= general * (general @ past @ other) / (general @ past @ general)
@@ -35,7 +35,7 @@ def test_the_general_direction_gets_its_room_and_what_is_independent_of_it_the_o
 
 
 def test_loadings_that_cancel_out_have_no_direction() -> None:
-    assert coming(np.eye(2), np.array([[1.0, 1.0], [-1.0, -1.0]])) == pytest.approx(ROOM**2 * np.eye(2))
+    assert coming_covariance(np.eye(2), np.array([[1.0, 1.0], [-1.0, -1.0]])) == pytest.approx(ROOM**2 * np.eye(2))
 
 
 def test_an_agent_better_than_any_before_is_followed_and_called_new() -> None:
