@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 
+from harness.billing.account import PriceOf
 from harness.protocols import ChatModel, Sandbox
 from harness.records.base import canonical_json, digest_of
 from harness.records.chat import Attempt, ChatReply, ChatRequest
@@ -21,7 +22,6 @@ from harness.runner.budget import after_call, before_call, before_command, clamp
 from harness.runner.interaction import Interaction
 from harness.runner.journal import Journal
 
-Price = Callable[[str, Usage, str | None], float | None]  # model, usage and service tier -> USD
 EXEC_NOT_FOUND = (126, 127)
 
 
@@ -103,7 +103,7 @@ class MeteredModel:
     inner: ChatModel
     interaction: Interaction
     journal: Journal
-    price: Price
+    price: PriceOf
     seed: int | None = None
     _said: list[str] = field(default_factory=list)  # digests of the messages of the last request
     _tools: bytes = b""

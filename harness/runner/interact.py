@@ -10,10 +10,11 @@ from typing import Any
 
 import anyio
 
+from harness.billing.account import PriceOf
 from harness.protocols import ChatModel, Episode, Solver
 from harness.records.trial import TrialPlan
 from harness.records.vocabulary import Actor, Phase, Reason, StopReason
-from harness.runner.handles import MeteredModel, Price
+from harness.runner.handles import MeteredModel
 from harness.runner.hosting import host, raised_by
 from harness.runner.interaction import Interaction
 from harness.runner.journal import Journal
@@ -30,7 +31,7 @@ class Cast:
     solver: Solver
     stage: Stage
     model: ChatModel | None
-    price: Price
+    price: PriceOf
     journal: Journal
 
 

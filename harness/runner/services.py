@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 
+from harness.billing.account import PriceOf
 from harness.protocols import (
     ChatModel,
     Environment,
@@ -21,7 +22,6 @@ from harness.records.environment import EnvironmentFault
 from harness.records.event import Event
 from harness.records.trial import SolverSpec
 from harness.records.usage import Account
-from harness.runner.handles import Price
 from harness.runner.keeping import KEEP_BYTES
 from harness.runner.redaction import Redactor
 
@@ -58,7 +58,7 @@ class Services:
     solver: Callable[[SolverSpec], Solver]
     grader: Callable[[str], Grader]
     account: Callable[[Iterable[Event]], Account]
-    price: Price
+    price: PriceOf
     model: ChatModel | None = None
     redactor: Redactor = field(default_factory=Redactor)
     host_env: Mapping[str, str] = field(default_factory=dict)  # for `${NAME}` in tasks; its values are secrets

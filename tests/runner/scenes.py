@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.billing.account import accountant
+from harness.billing.account import PriceOf, accountant
 from harness.grading.script import ScriptGrader
 from harness.protocols import ChatModel, Episode, OnAttempt, Solver
 from harness.records.base import digest_of
@@ -16,7 +16,6 @@ from harness.records.run import AdaptiveConfig, RunConfig, RunRow
 from harness.records.task import Budget, Environment, FileTree, Grading, ImagePin, Limits, Solution, Task, TreeFile
 from harness.records.trial import SolverSpec, TrialPlan, trial_id
 from harness.records.usage import Usage
-from harness.runner.handles import Price
 from harness.runner.redaction import Redactor
 from harness.runner.services import Services
 from harness.runner.trial import Trial
@@ -127,7 +126,7 @@ def make_services(
     provider: MemorySandboxProvider | None = None,
     store: MemoryStore | None = None,
     model: ChatModel | None = None,
-    price: Price = priced,
+    price: PriceOf = priced,
     secrets: dict[str, str] | None = None,
 ) -> Services:
     """Services on twins, with the real grader and the real accounting."""

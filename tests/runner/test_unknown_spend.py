@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.billing.account import spans_of
+from harness.billing.account import PriceOf, spans_of
 from harness.billing.prices import fixed_prices
 from harness.protocols import Episode
 from harness.records.chat import ChatReply
@@ -13,7 +13,6 @@ from harness.records.task import Budget
 from harness.records.usage import Usage
 from harness.records.vocabulary import Outcome, Reason, StopReason
 from harness.runner.halting import UNKNOWN_SPENDS_IN_A_ROW
-from harness.runner.handles import Price
 from harness.runner.recovery import new_schedule
 from harness.runner.run import Run
 from tests.runner.scenes import FakeModel, answer, carry_out, make_row, make_services, make_task, reply
@@ -35,7 +34,7 @@ async def chat_then_answer(episode: Episode) -> None:
     await answer(episode)
 
 
-async def spend(said: ChatReply, price: Price = PRICE, budget: Budget | None = None) -> TrialResult:
+async def spend(said: ChatReply, price: PriceOf = PRICE, budget: Budget | None = None) -> TrialResult:
     services = make_services(chat_then_answer, model=FakeModel([said]), price=price)
     return await carry_out(services, make_task(budget=budget or Budget(cost_usd=1.0)), model="fake-1")
 
@@ -70,7 +69,7 @@ async def test_every_bucket_that_a_service_reports_has_a_cost_by_a_table_of_two_
     ],
 )
 async def test_a_spend_that_is_unknown_is_no_fail(
-    said: ChatReply, price: Price, budget: Budget, stop: StopReason, words: str
+    said: ChatReply, price: PriceOf, budget: Budget, stop: StopReason, words: str
 ) -> None:
     result = await spend(said, price, budget)
     assert (result.outcome, result.reason, result.stop) == (Outcome.UNGRADED, Reason.SPEND_UNKNOWN, stop)
@@ -79,7 +78,7 @@ async def test_a_spend_that_is_unknown_is_no_fail(
 
 
 @pytest.mark.parametrize("price", [PRICE, lambda model, usage, tier: None])
-async def test_without_such_a_budget_it_is_only_unknown(price: Price) -> None:
+async def test_without_such_a_budget_it_is_only_unknown(price: PriceOf) -> None:
     result = await spend(reply(usage=False), price, Budget(steps=9))
     assert (result.outcome, result.cost_usd, result.calls_without_usage) == (Outcome.PASSED, None, 1)
 
