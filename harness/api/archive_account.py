@@ -141,7 +141,7 @@ def ending_of(episode: ArchiveEpisode) -> Ending:
     )
 
 
-def contradicted(ending: Ending) -> Ending:
+def as_conflict(ending: Ending) -> Ending:
     """The end of an episode of which the archive holds another record, with another outcome."""
     detail = f"the archive holds another record of this trial with another outcome; this one: {ending.detail}"
     verdict = Outcome.INVALID.value, Reason.VERDICT_CONFLICT.value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from harness.api.archive_account import Spending, contradicted, result_of, with_usage
+from harness.api.archive_account import Spending, as_conflict, result_of, with_usage
 from harness.api.archive_bodies import harness_body, payload_text, unmeasured_body
 from harness.api.archive_inventory import AttemptKey, CountedTrial
 from harness.api.archive_spool import Kept
@@ -74,7 +74,7 @@ class Writer:
 
     def _ended_trial(self, trial: str, counted: CountedTrial, kept: Kept) -> EndedTrial:
         kinds, bodies, account = self._told(trial, kept)
-        ending = contradicted(kept.ending) if counted.conflict else kept.ending
+        ending = as_conflict(kept.ending) if counted.conflict else kept.ending
         result = result_of(ending, account, trial=trial)
         text = canonical_text(result.model_dump())
         done = canonical_text({"to": TrialState.DONE.value})

@@ -31,7 +31,7 @@ from harness.replay.compare import Compared, compare
 from harness.replay.modes import SPEECH, contradiction, lacking
 from harness.replay.normalise import STANDARD, Normalisation
 from harness.replay.order import end_of, first_break, of_interaction, paired
-from harness.replay.witness import contradicted, trace_of, unshown
+from harness.replay.witness import contradicted, recorded_trace, unshown
 
 # Of two problems at one step the first of these is told: the others may follow from it.
 _FIRST = (Invalid.MODE, Invalid.ACTORS, Invalid.TOOL, Invalid.TRUNCATED, Invalid.UNREACHABLE, Invalid.DIVERGED)
@@ -102,7 +102,7 @@ class _Run:
     _problems: list[tuple[int, int, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.trace = trace_of(self.episode)
+        self.trace = recorded_trace(self.episode)
 
     def problem(self, at: int, what: Invalid, detail: str) -> None:
         self._problems.append((at, _FIRST.index(what), detail))

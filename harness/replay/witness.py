@@ -27,7 +27,7 @@ _RUN = re.compile(r"[A-Za-z0-9]{4,}")
 _APART = re.compile(r"[^a-z0-9]+")
 
 
-def trace_of(episode: RecordedEpisode) -> Trace:
+def recorded_trace(episode: RecordedEpisode) -> Trace:
     """The evidence beside the steps, as the importer found it."""
     stated = episode.stated.get(TRACE)
     return Trace.model_validate(stated) if isinstance(stated, Mapping) else Trace()
