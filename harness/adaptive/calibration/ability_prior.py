@@ -2,10 +2,10 @@
 
 Two covariances, for two questions. *Was there an agent like this?* asks how past abilities scatter (`past_abilities`);
 `maintenance` compares with that. *Where may the next one be?* asks for more room (`coming_covariance`): the history
-tells little of who comes next. A prior that is too narrow pulls a new agent towards the old ones and is sure of it; one that is too
-wide costs next to nothing once a few tasks have run. Agents differ most in how good they are all over, and new ones
-are better than those before, so there is most room along the direction in which the mean logit of the items moves,
-u = Σᾱ:
+tells little of who comes next. A prior that is too narrow pulls a new agent towards the old ones and is sure of it; one
+that is too wide costs next to nothing once a few tasks have run. Agents differ most in how good they are all over, and
+new ones are better than those before, so there is most room along the direction in which the mean logit of the items
+moves, u = Σᾱ:
 
     Σ' = s² Σ + (g² − s²) u uᵀ / (ᾱᵀ u)        that is: Var(ᾱᵀθ) grows g²-fold, all that is independent of it s²-fold
 
