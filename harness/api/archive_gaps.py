@@ -51,14 +51,16 @@ def parts_of(unread: Iterable[Finding]) -> Parts:
     return Parts(sum(rule != CUT for rule in rules) + (CUT in rules), CUT in rules)
 
 
-def missing_of(runs: Iterable[ArchiveRun], found: Mapping[str, Collection[TaskRepeat]], parts: Parts) -> Missing:
-    """What is missing of an archive's runs. `found`: the trials that are there, by the run's key."""
+def missing_of(
+    runs: Iterable[ArchiveRun], found: Mapping[str, Mapping[TaskRepeat, TaskRepeat]], parts: Parts
+) -> Missing:
+    """What is missing of an archive's runs. `found`: the trials that are there, by the run's key: as each is labelled,
+    and as what it counts (the same, or of the task that its content names)."""
     named: list[tuple[str, TaskRepeat]] = []
     stated = True
     for run in runs:
-        there = found.get(run.key, ())
         stated = stated and run.states_plan
-        named += [(run.key, slot) for slot in gaps_of(run, there, cut=parts.cut)]
+        named += [(run.key, slot) for slot in gaps_of(run, found.get(run.key, {}), cut=parts.cut)]
     return Missing(
         named=tuple(named),
         unnamed=max(0, parts.lost - len(named)) if not (stated and parts.cut) else 0,
@@ -66,14 +68,20 @@ def missing_of(runs: Iterable[ArchiveRun], found: Mapping[str, Collection[TaskRe
     )
 
 
-def gaps_of(run: ArchiveRun, found: Collection[TaskRepeat], *, cut: bool) -> list[TaskRepeat]:
+def gaps_of(run: ArchiveRun, found: Mapping[TaskRepeat, TaskRepeat], *, cut: bool) -> list[TaskRepeat]:
     """The trials of a run that are not there, trial by trial: by its plan, or, of a file that was cut off, by the rows
     that its complete part makes."""
     if run.tasks:
         repeats = run.repeats or max((repeat + 1 for _, repeat in found), default=1)
-        grid = {(task, repeat) for repeat in range(repeats) for task in run.tasks}
-        return _sorted(grid.difference(found))
-    return _sorted(unfinished_row(found)) if cut else []
+        return lacking({(task, repeat) for repeat in range(repeats) for task in run.tasks}, found)
+    return _sorted(unfinished_row(set(found.values()))) if cut else []
+
+
+def lacking(plan: set[TaskRepeat], found: Mapping[TaskRepeat, TaskRepeat]) -> list[TaskRepeat]:
+    """What of a plan no trial counts as. Where several count as the same one, that is more than the plan has room for:
+    then as many as no label names, and these before others."""
+    gaps = _sorted(plan.difference(found.values()))
+    return _sorted(sorted(gaps, key=found.__contains__)[: len(plan.difference(found))])
 
 
 def unfinished_row(found: Collection[TaskRepeat]) -> list[TaskRepeat]:

@@ -84,7 +84,7 @@ class Reading:
             )
         self.doubled += survey.records - len(survey.seen)
         runs: dict[str, ArchiveRun] = {}
-        found: dict[str, set[TaskRepeat]] = {}
+        found: dict[str, dict[TaskRepeat, TaskRepeat]] = {}
         unread: list[Finding] = []
         for item in importer.read(archive, self.options):
             if isinstance(item, ArchiveRun):
@@ -95,7 +95,7 @@ class Reading:
                 agent = self._agent(runs.get(item.run), path)
                 read = ReadEpisode(agent, from_archive(item, recognition.format), wrong=survey.wrong)
                 labelled = self._labelled(read, item.findings, survey)
-                found.setdefault(item.run, set()).add((labelled.episode.task, item.repeat))
+                found.setdefault(item.run, {})[item.task.id, item.repeat] = (labelled.episode.task, item.repeat)
                 yield labelled
         unread += archive.problems
         self.unread += unread
@@ -123,17 +123,18 @@ class Reading:
         return survey
 
     def _labelled(self, read: ReadEpisode, findings: Sequence[Finding], survey: _Survey) -> ReadEpisode:
+        wrong = next((finding for finding in findings if finding.rule.startswith(LABEL)), None)
+        proposed = "" if wrong is None else str(wrong.proposal.get("task_id", ""))
+        known = self.relabel and wrong is not None and proposed in survey.definitions
+        if known:
+            episode = replace(read.episode, task=proposed, definition=survey.definitions[proposed])
+            read = replace(read, episode=episode)
         if read.episode.id in survey.conflicts:
             self.mislabelled += 1
             return replace(read, label=CONFLICT)
-        wrong = next((finding for finding in findings if finding.rule.startswith(LABEL)), None)
-        if wrong is None:
+        self.relabelled += known
+        if known or wrong is None:
             return read
-        proposed = str(wrong.proposal.get("task_id", ""))
-        if self.relabel and proposed in survey.definitions:
-            self.relabelled += 1
-            episode = replace(read.episode, task=proposed, definition=survey.definitions[proposed])
-            return replace(read, episode=episode)
         self.mislabelled += 1
         return replace(read, label=wrong.what)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
-from harness.api.archive_gaps import Missing
+from harness.api.archive_gaps import Missing, lacking
 from harness.api.crosses_reading import LABEL
 from harness.records.archive import TRACE, Trace
 from harness.records.errors import StoreError
@@ -79,15 +80,16 @@ def relabelled(stored: StoredEpisode, definitions: dict[str, Any]) -> StoredEpis
     return replace(stored, episode=episode, label="")
 
 
-def missing_in(store: SqliteStore, run: str) -> Missing:
-    """The trials that a run planned and has no row of: of an imported run, those that its archive did not hold. Raises
-    StoreError."""
+def missing_in(store: SqliteStore, run: str, content: Mapping[str, str] = MappingProxyType({})) -> Missing:
+    """The trials that a run planned and has no row of: of an imported run, those that its archive did not hold.
+    `content`: the tasks that trials count as, where not as their rows'. Raises StoreError."""
     config = store.run(run).config
-    there = {(row.task, row.repeat) for row in store.trials(run)}
-    grid = ((task, repeat) for repeat in range(config.repeats) for task in dict.fromkeys(config.tasks))
+    trials = store.trials(run)
+    there = {(row.task, row.repeat): (content.get(row.trial, row.task), row.repeat) for row in trials}
+    plan = {(task, repeat) for repeat in range(config.repeats) for task in config.tasks}
     source = config.extra.get("import")
     cut = isinstance(source, dict) and bool(source.get("cut"))
-    named = tuple((ONLY_RUN, slot) for slot in grid if slot not in there)
+    named = tuple((ONLY_RUN, slot) for slot in lacking(plan, there))
     return Missing(named, unnamed=int(cut and not named), at_least=cut)
 
 

@@ -97,7 +97,7 @@ class ArchiveSource:
         self._importer, recognition = choose(self._archive, reading.format)
         self.format = recognition.format
         self._unread: list[Finding] = []
-        self._found: dict[str, set[TaskRepeat]] = {}
+        self._found: dict[str, dict[TaskRepeat, TaskRepeat]] = {}  # by run: as labelled, as counted
         self._plans: dict[str, ArchiveRun] = {}
         self._definitions: dict[str, Any] = {}
 
@@ -128,8 +128,10 @@ class ArchiveSource:
         self._unread, self._found, self._plans = [], {}, {}
         for item in self._importer.read(self._archive, self._options):
             if isinstance(item, ArchiveEpisode):
-                self._found.setdefault(item.run, set()).add((item.task.id, item.repeat))
-                yield self._labelled(from_archive(item, self.format), item.findings)
+                read = self._labelled(from_archive(item, self.format), item.findings)
+                slot = (item.task.id, item.repeat)
+                self._found.setdefault(item.run, {}).setdefault(slot, (read.episode.task, item.repeat))
+                yield read
             elif isinstance(item, ArchiveRun):
                 self._plans[item.key] = item
             elif item.unread:
@@ -160,6 +162,8 @@ class RunSource:
     format: str = ""
     run: str = field(init=False)
     unread: tuple[Finding, ...] = ()
+    _names: dict[str, str] = field(default_factory=dict)  # the store's of tasks, by the archive's
+    _content: dict[str, str] = field(default_factory=dict)  # of trials that count as another task than their label's
 
     def __post_init__(self) -> None:
         row = self.store.run(self.name)
@@ -170,7 +174,8 @@ class RunSource:
 
     @property
     def missing(self) -> Missing:
-        return missing_in(self.store, self.run)
+        names = self._names
+        return missing_in(self.store, self.run, {trial: names[task] for trial, task in self._content.items()})
 
     @property
     def identity(self) -> str:
@@ -189,5 +194,9 @@ class RunSource:
         trials = [trial for trial in last_attempts(self.store.trials(self.run)) if trial.result is not None]
         definitions = definitions_of(self.store, trials) if self.relabel else {}
         for trial in trials:
-            found = relabelled(stored_episode(self.store, trial), definitions)
+            stored = stored_episode(self.store, trial)
+            found = relabelled(stored, definitions)
+            self._names[stored.episode.task] = trial.task
+            if found is not stored:
+                self._content[trial.trial] = found.episode.task
             yield SourceEpisode(found.episode, trial=trial.trial, label=found.label)

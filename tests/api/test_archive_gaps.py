@@ -14,7 +14,7 @@ BROKEN = Finding(rule="archive.unreadable", place="a.json", what="not JSON", unr
 
 
 def missing(run: ArchiveRun, found: set[tuple[str, int]], *unread: Finding) -> Missing:
-    return missing_of([run], {run.key: found}, parts_of(unread))
+    return missing_of([run], {run.key: {slot: slot for slot in found}}, parts_of(unread))
 
 
 def grid(tasks: int, repeats: int) -> list[tuple[str, int]]:
@@ -71,3 +71,21 @@ def test_one_cut_is_one_part_however_often_it_is_told() -> None:
 def test_what_cannot_be_read_in_a_whole_file_is_one_episode_each() -> None:
     found = missing(ArchiveRun("run", "s"), {("a", 0)}, BROKEN, BROKEN)
     assert (found.count, found.at_least, found.names) == (2, False, ())
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ({"b": "c", "c": "d"}, ("b/0",)),  # each names another task: what is missing is what no content names
+        ({"a": "b", "b": "c", "c": "b"}, ("d/0",)),  # two of one task: of a and d, the one that no label has either
+        ({"a": "b", "b": "b", "c": "b"}, ("d/0",)),
+        ({}, ("d/0",)),
+    ],
+)
+def test_a_plan_lacks_what_no_content_names_and_no_more_than_there_is_room_for(
+    content: dict[str, str], names: tuple[str, ...]
+) -> None:
+    run = ArchiveRun("run", "s", tasks=("a", "b", "c", "d"), repeats=1)
+    found = {(label, 0): (content.get(label, label), 0) for label in "abc"}
+    lacks = missing_of([run], {"run": found}, parts_of(()))
+    assert (lacks.names, len(found) + lacks.count) == (names, 4)

@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
-from harness.api.crosses import CrossRequest, cross_archives
+from harness.api.archives import import_archive
+from harness.api.crosses import CrossRequest, cross_archives, crossed
 from harness.api.crosses_data import data_versions, read_task_map, read_tasks
+from harness.api.replays import ReplayRequest, replay_archive
 from harness.records.cross import CrossTable
 from harness.records.environment import EnvironmentFault
 from harness.records.errors import ConfigError
+from harness.records.vocabulary import Outcome
 from harness.report.cross import cross_text
+from harness.store.sqlite import SqliteStore
 from tests.grading.episodes.shop import Shop
 from tests.importers.reading import write_json
 from tests.replay.shop_archives import SHOP, other_tasks, tau_bench_archive
@@ -112,6 +116,32 @@ def test_what_was_planned_and_is_not_there_counts_as_planned(tmp_path: Path) -> 
     (line,) = found.cells
     assert (line.planned, line.valid, line.passed, line.bounds) == (4, 2, 2, (0.5, 1.0))
     assert line.without == {"absent": 2}
+
+
+@pytest.mark.parametrize(
+    ("labels", "missing"),
+    [
+        ("1", ("1/1",)),  # of trial 1 there is one episode, labelled 1, and it is task 0's
+        ("10", ()),  # two, both task 0's: four episodes of four that were planned
+    ],
+)
+def test_a_replay_and_a_cross_table_lack_the_same_trials_when_labels_are_put_right(
+    tmp_path: Path, labels: str, missing: tuple[str, ...]
+) -> None:
+    path = _tau2_archive(tmp_path)
+    stated = json.loads(path.read_text())
+    stated["info"]["num_trials"] = 2
+    first = stated["simulations"][0]
+    stated["simulations"] += [{**first, "id": f"again{label}", "task_id": label, "trial": 1} for label in labels]
+    stored = str(write_json(path, stated))
+    crossed_ = crossed(CrossRequest((stored,), SHOP, ("tau2@0.1",), relabel=True))
+    assert tuple(one.id for one in crossed_.episodes if one.recorded is Outcome.UNGRADED) == missing
+    assert crossed_.table.cells[0].planned == 4
+    with SqliteStore(tmp_path / "store") as store:
+        (imported,) = import_archive(stored, store).runs
+        for archive in (stored, imported.run):
+            report = replay_archive(ReplayRequest(archive, SHOP, "normal", relabel=True), store)
+            assert (report.missing, report.planned, report.read) == (missing, 4, 4 - len(missing))
 
 
 def test_an_archive_in_the_wrong_mode_is_in_no_cell_of_it_as_a_whole(tmp_path: Path) -> None:
