@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +17,10 @@ from harness.billing.fold import FoldedColumns, agreement, fold_columns, ratio_o
 from harness.billing.price import cost_usd
 from harness.billing.prices import PriceTable, load_prices
 from harness.billing.span_files import SpanFile, read_spans, span_files, together
+from harness.importers.container import Archive
+from harness.importers.recognition import choose
 from harness.protocols import EvidenceStore
+from harness.records.archive import ArchiveError
 from harness.records.base import Record
 from harness.records.errors import ConfigError
 from harness.records.run import TrialRow
@@ -64,13 +68,24 @@ def bill_path(path: str | Path, request: BillRequest | None = None) -> BillsRepo
         raise ConfigError(
             "no span in " + ("these files" if len(paths) > 1 else "this file"),
             place=str(path),
-            remedy="give OpenTelemetry JSON, Weave calls, or lines with `span`, `parent` and `usage`",
+            remedy=_remedy(Path(path), paths),
         )
     label = None if prices is None else prices.label
     bills = [_bill_of(group, label, request.own) for group in together(files)]
     if unread:
         bills[0] = bills[0].model_copy(update={"faults": (*unread, *bills[0].faults)})
     return report_of(bills)
+
+
+def _remedy(path: Path, files: Sequence[Path]) -> str:
+    """What to give in place of what holds no span: of an archive of results, the run that it is imported as."""
+    for place in (path, files[0]):  # a folder may be no archive, and hold some
+        try:
+            _, recognition = choose(Archive(place))
+        except (ArchiveError, ConfigError):
+            continue  # nothing is known of it but that it holds no span
+        return f"this is an archive ({recognition.format}): `assay import {shlex.quote(str(place))}`, then `assay bill RUN`"
+    return "give OpenTelemetry JSON, Weave calls, or lines with `span`, `parent` and `usage`"
 
 
 def report_of(bills: Sequence[RunBill]) -> BillsReport:

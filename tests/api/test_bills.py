@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +11,10 @@ import pytest
 
 from harness.api.archives import import_archive
 from harness.api.bills import BillRequest, bill_path, bill_run
+from harness.records.errors import ConfigError
 from harness.store.sqlite import SqliteStore
 from tests.billing.span_samples import MODEL, otlp, otlp_span
+from tests.importers.reading import tau_episode, write_json
 
 TABLE = """
 date = "2026-01-01"
@@ -60,3 +63,24 @@ def test_without_a_table_a_stored_run_costs_what_was_recorded(tmp_path: Path, st
     (run,) = import_archive(_archive(tmp_path, "batch"), store).runs
     (bill,) = bill_run(run.run, store.folder).bills
     assert (bill.cost_usd, bill.cost_at_least_usd, bill.prices) == (None, 0.0, None)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_an_archive_of_results_without_spans_is_to_be_imported_first(
+    tmp_path: Path, store: SqliteStore, copies: int
+) -> None:
+    folder = tmp_path / "my results"
+    files = [write_json(folder / f"{n}.json", [tau_episode(), tau_episode(trial=1)]) for n in range(copies)]
+    with pytest.raises(ConfigError, match="no span in") as caught:
+        bill_path(folder)
+    assert caught.value.remedy.startswith("this is an archive (tau-bench): `assay import '")
+    named = shlex.split(caught.value.remedy.split("`")[1])[-1]
+    (run,) = import_archive(named, store).runs
+    assert bill_run(run.run, store.folder).bills
+    with pytest.raises(ConfigError, match="then `assay bill RUN`"):
+        bill_path(files[0])
+
+
+def test_what_is_neither_spans_nor_an_archive_is_told_what_spans_are(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="give OpenTelemetry JSON"):
+        bill_path(write_json(tmp_path / "other.json", {"a": 1}))
