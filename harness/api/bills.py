@@ -84,7 +84,8 @@ def _remedy(path: Path, files: Sequence[Path]) -> str:
             _, recognition = choose(Archive(place))
         except (ArchiveError, ConfigError):
             continue  # nothing is known of it but that it holds no span
-        return f"this is an archive ({recognition.format}): `assay import {shlex.quote(str(place))}`, then `assay bill RUN`"
+        named = shlex.quote(str(place))
+        return f"this is an archive ({recognition.format}): `assay import {named}`, then `assay bill RUN`"
     return "give OpenTelemetry JSON, Weave calls, or lines with `span`, `parent` and `usage`"
 
 
