@@ -241,7 +241,8 @@ class _Inferring:
             file = folder / name
             try:
                 known = references_of(ImportOptions(reference=str(file))) if file.is_file() else {}
-            except ArchiveError:
+            except ArchiveError as error:
+                self.notes.append(f"no --reference: {error}")
                 continue
             if known and wanted <= known.keys():
                 self.notes.append(f"--reference {file}: all {len(wanted)} tasks of the archive are in it, by their ids")

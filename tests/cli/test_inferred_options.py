@@ -101,6 +101,26 @@ def test_tasks_that_are_not_the_archive_s_are_not_taken(tmp_path: Path) -> None:
     assert "--reference names a file of tasks" in ended.json["episodes"][0]["fidelity"]["detail"]
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (json.dumps(TASKS)[:-60], ", byte "),  # some of them are there
+        ("[{", ", byte "),
+        ("{}", ": no tasks with reference actions"),
+    ],
+)
+def test_tasks_that_cannot_be_read_are_named_with_the_reason(tmp_path: Path, content: str, said: str) -> None:
+    folder = beside(tmp_path / "archive")
+    (folder / "tasks.json").write_text(content)
+    path = write_json(folder / "lists.json", lists())
+    ended = assay("replay", path, "--json")
+    assert ended.code == 3
+    (note,) = [note for note in ended.json["taken"] if "--reference" in note]
+    assert note.startswith(f"no --reference: {folder / 'tasks.json'}{said}")
+    named = assay("replay", path, "--reference", folder / "tasks.json")
+    assert (named.code, f"{folder / 'tasks.json'}{said}" in named.err) == (2, True)
+
+
 def test_references_are_whole_tasks_so_that_a_grader_can_read_them(tmp_path: Path) -> None:
     known = references_of(ImportOptions(reference=str(write_json(tmp_path / "tasks.json", TASKS))))
     assert known["1"] == TASKS[1]
