@@ -84,7 +84,7 @@ def _folds(request: StudyRequest, history: History, notes: list[str]) -> Iterato
     everyone = np.arange(len(history.run_ids))
     if request.bank is not None:
         bank = load_bank(request.bank)
-        notes += _overlap(bank, history)
+        notes += [*_unknown(request.bank, bank, history), *_overlap(bank, history)]
         aligned = bank.align(history.tasks)
         yield _Fold(aligned, everyone, aligned)
         return
@@ -102,6 +102,14 @@ def _folds(request: StudyRequest, history: History, notes: list[str]) -> Iterato
         tested = bank_of(rest, settings, tested=True) if AUTO in request.policies else bank
         yield _Fold(bank, np.flatnonzero(parts_of_runs == part), tested)
     notes.append(f"banks calibrated {parts} times, each without the agents that it was tried on")
+
+
+def _unknown(place: str, bank: Bank, history: History) -> list[str]:
+    """Tasks of the history that the bank says nothing of. Raises ConfigError if it knows none."""
+    unknown = len(set(history.tasks).difference(bank.item_ids))
+    if unknown == len(history.tasks):
+        raise ConfigError("no task of these runs is in the bank", place=place, remedy="give a bank of their suite")
+    return [f"{unknown} of {len(history.tasks)} tasks are not in the bank: it takes them as average"] if unknown else []
 
 
 def _overlap(bank: Bank, history: History) -> list[str]:

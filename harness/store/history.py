@@ -12,6 +12,8 @@ import csv
 import gzip
 import io
 from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 
@@ -81,6 +83,10 @@ class _Table:
             self.fault(
                 place, f"outcome {fields['outcome']!r} is none of 0, 1, passed, failed, ungraded, invalid, blank"
             )
+            return
+        day = fields.get("date", "")
+        if day and not _is_iso(day):
+            self.fault(place, f"date {day!r} is not ISO, such as 2026-01-31")
             return
         attempt_text = fields.get("attempt", "")
         if attempt_text and not (attempt_text.isascii() and attempt_text.isdigit()):
@@ -156,6 +162,16 @@ class _Table:
             cost_usd=cost[:count],
             seconds=seconds[:count],
         )
+
+
+@lru_cache(maxsize=1024)
+def _is_iso(text: str) -> bool:
+    """Whether it is an ISO date or time, which runs are put in order by."""
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _names(keys: Sequence[tuple[str, str, str, str]]) -> tuple[str, ...]:

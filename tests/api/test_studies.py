@@ -16,6 +16,7 @@ from harness.adaptive import (
     save_bank,
     simulate_population,
 )
+from harness.adaptive.bank import prior_bank
 from harness.api.banks import calibrate_history
 from harness.api.calibrating import CalibrationRequest
 from harness.api.studies import StudyRequest, checkpoints, simulate
@@ -141,6 +142,15 @@ def test_one_agent_cannot_be_held_out(tmp_path: Path) -> None:
     path.write_text("agent,task,outcome\na,t,1\na,u,0\n")
     with pytest.raises(ConfigError, match="--bank"):
         simulate(request(path))
+
+
+def test_a_bank_of_another_suite_is_refused_and_one_of_a_part_of_it_said(history: Path, tmp_path: Path) -> None:
+    path = tmp_path / "bank.npz"
+    save_bank(prior_bank(ITEMS[:20]), path)
+    assert "4 of 24 tasks are not in the bank" in simulate(request(history, path, stop=5)).notes[0]
+    save_bank(prior_bank(["another", "suite"]), path)
+    with pytest.raises(ConfigError, match="no task of these runs is in the bank"):
+        simulate(request(history, path, stop=5))
 
 
 def test_checkpoints_rise_to_the_stop() -> None:

@@ -261,3 +261,10 @@ def test_usage_that_is_half_known_is_not_a_count() -> None:
     store.plan([trial_plan()])
     carry_out(store, "run-a.0000.1", result_of("run-a.0000.1", usage=Usage(input=5)))
     assert flat_rows(store, "run-a")[0].tokens is None
+
+
+def test_a_date_that_is_not_iso_is_refused_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("agent,task,outcome,date\na,t,1,2026-01-31\nb,t,1,2026-01-31T10:00:00Z\nc,t,1,\nd,t,0,01/02/2026\n")
+    with pytest.raises(ConfigError, match=r"runs\.csv:5: date '01/02/2026' is not ISO"):
+        read_history(path)
