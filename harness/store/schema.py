@@ -143,9 +143,11 @@ EVIDENCE_VERSION = 2  # from here on all evidence can be read: later migrations 
 
 def version_of(connection: sqlite3.Connection) -> int:
     """The schema version of a database; 0 for an empty file. Raises StoreError for what is not ours or too new."""
+    # In this order another process may create the store between any two of them: what it sets, it sets at once.
+    is_empty = connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     identity = int(connection.execute("PRAGMA application_id").fetchone()[0])
-    if version == 0 and identity == 0 and connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None:
+    if is_empty and version == 0 and identity == 0:
         return 0
     if identity != APPLICATION_ID:
         raise StoreError("this SQLite file is not an Assay evidence store", remedy="name another folder")
