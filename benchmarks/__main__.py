@@ -8,7 +8,7 @@ import sys
 PARTS = (
     "startup",
     "audit_changed",
-    "choose_next",
+    "adaptive speed",
     "bill",
     "compare_runs",
     "store_events",
@@ -26,7 +26,7 @@ def main() -> int:
     failed = []
     for part in PARTS:
         print(f"\n== {part}", flush=True)
-        if subprocess.run([sys.executable, "-m", f"benchmarks.{part}"], check=False).returncode:
+        if subprocess.run([sys.executable, "-m", *f"benchmarks.{part}".split()], check=False).returncode:
             failed.append(part)
     if failed:
         print(f"failed: {', '.join(failed)}")

@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.adaptive.folds import Fold, evenly, simulated_fold
-from benchmarks.adaptive.methods import Method, Workshop, arm, oracle, random_sampling
+from benchmarks.adaptive.methods import Method, Workshop, arm, evaluate, oracle, random_sampling
 from benchmarks.adaptive.scores import Scores
 from harness.adaptive.arrays import FloatArray, sigmoid
 from harness.adaptive.bank import Bank
@@ -36,22 +36,14 @@ def limits(lineage: Lineage, shape: Shape, tested: int, checkpoints: Sequence[in
     """Random sampling, the bank of `assay calibrate`, the known history and the oracle on the same test runs."""
     half = shape.n_runs // 2
     fold = simulated_fold(lineage, range(half), evenly(half, shape.n_runs, tested))
-    workshop = Workshop(fold)
-    found = random_sampling(workshop, checkpoints)
-    found.update(arm("vb", PassRate(), PosteriorPredictive(), label="calibrated")(workshop, checkpoints))
-    found.update(_known_history(lineage, fold, shape)(workshop, checkpoints))
-    found.update(oracle(workshop, checkpoints))
+    known = Workshop(replace(fold, oracle=known_items(lineage, fold, shape)))
+    found = evaluate(fold, (random_sampling, _arm("vb", "calibrated"), oracle), checkpoints)
+    found.update(_arm("oracle", "known history")(known, checkpoints))
     return found
 
 
-def _known_history(lineage: Lineage, fold: Fold, shape: Shape) -> Method:
-    bank = known_items(lineage, fold, shape)
-
-    def run(workshop: Workshop, checkpoints: Sequence[int]) -> dict[str, Scores]:
-        known = Workshop(replace(workshop.fold, oracle=bank))
-        return arm("oracle", PassRate(), PosteriorPredictive(), label="known history")(known, checkpoints)
-
-    return run
+def _arm(bank: str, label: str) -> Method:
+    return arm(bank, PassRate(), PosteriorPredictive(), label=label)
 
 
 def known_items(lineage: Lineage, fold: Fold, shape: Shape) -> Bank:

@@ -193,14 +193,12 @@ def select(policy: Policy, state: AbilityState, pending: Sequence[int], lot: Lot
             place=f"policy {policy.name!r}",
             remedy="A policy returns one finite number per item of the pool",
         )
-    share, count = policy.random_share, int(np.count_nonzero(drawn))
+    share = policy.random_share
     step = len(state.items) + len(state.withdrawn) + len(in_flight)
     is_draw = share > 0.0 and bool(lot.is_draw(np.asarray(step, dtype=np.int64), share))
-    left = np.where(view.pool, values, -np.inf)
-    best = _best(left, lot.ties)
-    index = int(np.where(drawn, lot.order, 0).argmax()) if is_draw else best
-    names, pool = state.bank.item_ids, int(np.count_nonzero(view.pool))
-    ranking = _ranked(left, best, min(top, pool))
+    picked = pick(Offer(values, view.pool, drawn, lot.ties, lot.order), np.asarray(is_draw), share)
+    names, index, pool = state.bank.item_ids, int(picked.item), int(np.count_nonzero(view.pool))
+    ranking = _ranked(np.where(view.pool, values, -np.inf), int(picked.best), min(top, pool))
     value = float(values[index])
     return Choice(
         item=names[index],
@@ -214,7 +212,7 @@ def select(policy: Policy, state: AbilityState, pending: Sequence[int], lot: Lot
         executed=len(state.items),
         pending=tuple(names[item] for item in in_flight),
         pool=pool,
-        draw=Draw(share / count + (1.0 - share) * (index == best), count, is_draw),
+        draw=Draw(float(picked.probability), int(picked.open), is_draw),
     )
 
 
@@ -222,13 +220,6 @@ def _finite(values: FloatArray, pool: BoolArray) -> bool:
     """Whether all `values` of the `pool` are, (N,) both; finite extremes settle it, as NaN is either's."""
     extremes = values[values.argmin()], values[values.argmax()]
     return all(map(math.isfinite, extremes)) or bool(np.isfinite(values[pool]).all())
-
-
-def _best(left: FloatArray, ties: KeyArray) -> int:
-    """What `pick` finds best for one agent; `left` (N,) are the values, −∞ outside the pool."""
-    largest = left[left.argmax()]
-    tied = np.flatnonzero(left >= largest - TIE * abs(largest))
-    return int(tied[0] if len(tied) == 1 else tied[ties[tied].argmax()])
 
 
 def _ranked(left: FloatArray, head: int, count: int) -> list[int]:
